@@ -17,9 +17,9 @@ from rows import tell
 from teetotal.answers.costs import parse
 from teetotal.answers.events import Kind
 from teetotal.answers.options import FenceOptions
+from teetotal.answers.verdict import Goal
 from teetotal.fences.fencing import fence
 from teetotal.fences.linden_wolper import insert_fences
-from teetotal.fences.program_problem import Goal
 from teetotal.programs.promela import load
 
 HERE = Path(__file__).parent

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 
+from program_strategies import assemble
 from teetotal.answers.events import Kind
 from teetotal.programs.expressions import Addr, Const, Expr, Final, Old, Op, Reg
 from teetotal.programs.program import (
@@ -44,7 +45,7 @@ def looping_program(rng: random.Random, *, mutexes: bool = False, alike: bool = 
             pieces += [drawing.access() for _ in range(rng.randrange(3 if count == 2 else 2))]
         if rng.random() < 0.2:
             pieces.append([Assert(condition=Op("==", (Reg(rng.choice("ab")), Const(rng.randrange(2)))))])
-        threads.append(Thread(f"T{number}", _joined(pieces), dict.fromkeys(REGISTERS, 0)))
+        threads.append(Thread(f"T{number}", tuple(assemble(pieces)), dict.fromkeys(REGISTERS, 0)))
     if alike:
         same = rng.randrange(1, count)
         threads[1 : 1 + same] = threads[:1] * same
@@ -160,13 +161,3 @@ class _Drawing:
                 return back([self.load("a"), self.load("b"), count, *store], again)
             case _:
                 return back([self.rmw("a"), self.load("b")], self.test(rng.choice("ab")))
-
-
-def _joined(pieces: list[Piece]) -> tuple[Instruction, ...]:
-    code: list[Instruction] = []
-    for piece in pieces:
-        for instruction in piece:
-            if isinstance(instruction, Branch):
-                instruction = Branch(target=len(code) + instruction.target, when=instruction.when)
-            code.append(instruction)
-    return tuple(code)

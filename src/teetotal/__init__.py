@@ -96,7 +96,7 @@ def check(
         if isinstance(what, str | PathLike | list | tuple):
             paths = _paths(what)
             what = files.chosen(files.read(paths, asked), " ".join(paths), asked.program)
-        subject = _of(what, "a file or a program", *_subjects())
+        subject = _expect(what, "a file or a program", *_subjects())
         return checking.check(subject, asked, scale=_helping(workers, cluster))
 
 
@@ -120,18 +120,36 @@ def fence(
 
 
 def verify(
-    path: Path, options: VerifyOptions | None = None, *, certificate: Path | None = None, **settings: Any
+    path: Path,
+    options: VerifyOptions | None = None,
+    *,
+    certificate: Path | None = None,
+    fence: bool = False,
+    costs: str | None = None,
+    every: bool = False,
+    write: bool = False,
+    **settings: Any,
 ) -> VerifyAnswer:
     """A Promela program with store buffers of any length: safe, or robust? ``certificate``: where to write the proof.
-    Settings are those of ``VerifyOptions``."""
+    Settings are those of ``VerifyOptions``. With ``fence``, fences are inserted at stores, as Linden and Wolper do it: a
+    cheapest set at these ``costs``, ``every`` minimal one, and into the file where they should ``write``."""
     from teetotal import verifying
+    from teetotal.answers.costs import parse
+    from teetotal.answers.errors import ArgumentError
     from teetotal.answers.options import VerifyOptions
     from teetotal.budget import Budget
 
+    if not fence and (costs is not None or every or write):
+        raise ArgumentError("costs, every and write belong to fence=True")
     asked = _asked(VerifyOptions, options, settings)
     budget = Budget(asked.seconds, asked.max_megabytes)
+    (file,), proof = _paths([path]), None if certificate is None else fspath(certificate)
     with _files():
-        found = verifying.verify(_paths([path])[0], asked, budget, None if certificate is None else fspath(certificate))
+        if fence:
+            prices = None if costs is None else parse(costs)
+            found = verifying.fence(file, asked, budget, proof, costs=prices, every=every, write=write)
+        else:
+            found = verifying.verify(file, asked, budget, proof)
     if found.trouble is not None:
         raise found.trouble
     return found.answer
@@ -167,7 +185,7 @@ def monitor(
     asked = _asked(MonitorOptions, options, settings)
     path = fspath(trace) if isinstance(trace, str | PathLike) else None
     if path is None and not isinstance(trace, Trace):
-        trace = [_of(event, "an event", Event) for event in _of(trace, "a trace or a file of one", Iterable)]
+        trace = [_expect(event, "an event", Event) for event in _expect(trace, "a trace or a file of one", Iterable)]
     with _files(), TraceInMemory(trace) if path is None else open_trace(path) as reader:  # type: ignore[arg-type]
         answer = monitoring.monitor(reader, asked, again=path)
     if answer.error is not None:
@@ -187,7 +205,7 @@ def check_history(
 
     asked = _asked(HistoryOptions, options, settings if model is None else {**settings, "model": model})
     if not isinstance(what, str | PathLike):
-        history: History = _of(what, "a history or a file of one", History)
+        history: History = _expect(what, "a history or a file of one", History)
         return examining.examine(history, history.name or "<memory>", asked)
     with _files():
         histories, spent = examining.read_once(fspath(what), asked, bounded=True)
@@ -216,17 +234,25 @@ def replay(token: str, *paths: Path, goal: Any = None, **settings: Any) -> Repla
 
     asked = _asked(CheckOptions, None, settings if goal is None else {**settings, "goal": goal})
     with _files():
-        answer = checking.replay(_of(token, "a token", str), _paths(paths), asked, goal=goal)
+        answer = checking.replay(_expect(token, "a token", str), _paths(paths), asked, goal=goal)
     assert answer is not None, "only a debugger leaves without an answer"
     return answer
 
 
+def cflags(compiler: str | None = None, *, record: bool = False) -> list[str]:
+    """The flags to build a library with, so that ``check`` sees what it does to memory; with ``record`` those for a program
+    that ``record.program(…, native=True)`` runs."""
+    from teetotal.programs.c.build import Source, library_flags, recording_flags
+
+    return (recording_flags if record else library_flags)(Source(("library.c",), compiler=compiler))
+
+
 def _paths(what: Path | Sequence[Path]) -> list[str]:
-    files = [what] if isinstance(what, str | PathLike) else _of(what, "a file or a list of files", list, tuple)
-    return [fspath(_of(file, "a file", str, PathLike)) for file in files]
+    files = [what] if isinstance(what, str | PathLike) else _expect(what, "a file or a list of files", list, tuple)
+    return [fspath(_expect(file, "a file", str, PathLike)) for file in files]
 
 
-def _of(value: Any, needed: str, *kinds: Any) -> Any:
+def _expect(value: Any, needed: str, *kinds: Any) -> Any:
     from teetotal.answers.errors import ArgumentError
 
     if not isinstance(value, kinds):
@@ -238,9 +264,9 @@ def _helping(workers: int, cluster: str | None) -> Scale:
     from teetotal.answers.errors import ArgumentError
     from teetotal.scale.scale import Scale
 
-    if _of(workers, "workers: a number", int) < 1:
+    if _expect(workers, "workers: a number", int) < 1:
         raise ArgumentError(f"workers: {workers} is nobody")
-    scale = Scale(workers, _of(cluster, "cluster: an address", str, type(None)))
+    scale = Scale(workers, _expect(cluster, "cluster: an address", str, type(None)))
     scale.look_for_cluster()
     return scale
 
@@ -272,7 +298,7 @@ def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -
 
     picture.register()
     if options is not None:
-        _of(options, kind.__name__, kind)
+        _expect(options, kind.__name__, kind)
     return asked(kind, settings, options)
 
 
@@ -295,53 +321,12 @@ _HOMES = {
 _ROOMS = ("generate", "models", "record", "report", "reproduce", "traces")
 
 __all__ = [
-    "CheckOptions",
-    "FenceOptions",
-    "History",
-    "HistoryOptions",
-    "MonitorOptions",
-    "Options",
-    "Program",
-    "Semantics",
-    "Verdict",
-    "VerifyOptions",
-    "acq_rel",
-    "acquire",
-    "address",
-    "array",
-    "assume",
-    "cas",
-    "check",
-    "check_history",
-    "check_witnesses",
-    "confirm",
-    "fence",
-    "fetch_add",
-    "generate",
-    "ld",
-    "load",
-    "lock",
-    "mfence",
-    "monitor",
-    "outcomes",
-    "program",
-    "read",
-    "read_histories",
-    "record",
-    "relaxed",
-    "release",
-    "replay",
-    "report",
-    "reproduce",
-    "rmw",
-    "seq_cst",
-    "sfence",
-    "st",
-    "thread_fence",
-    "unlock",
-    "verify",
-    "xchg",
-]
+    "CheckOptions", "FenceOptions", "History", "HistoryOptions", "MonitorOptions", "Options", "Program", "Semantics",
+    "Verdict", "VerifyOptions", "acq_rel", "acquire", "address", "array", "assume", "cas", "cflags", "check",
+    "check_history", "check_witnesses", "confirm", "fence", "fetch_add", "generate", "ld", "load", "lock", "mfence",
+    "monitor", "outcomes", "program", "read", "read_histories", "record", "relaxed", "release", "replay", "report",
+    "reproduce", "rmw", "seq_cst", "sfence", "st", "thread_fence", "unlock", "verify", "xchg",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -28,7 +28,7 @@ from teetotal.engines.symbolic.checker import check as check_certificate
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.verify import OutOfBudget, Watch, interrupted, robust
 from teetotal.engines.symbolic.verify import verify as run_engine
-from teetotal.fences import text
+from teetotal.fences import edits
 from teetotal.fences.linden_wolper import Insertion, insert_fences
 from teetotal.programs.promela import PromelaProgram, load
 
@@ -97,7 +97,7 @@ def fence(
         for proof in found.proofs:
             kept |= _kept(proof.certificate, certificate, proof.model, len(found.proofs) > 1)
         if write and found.verdict is Verdict.SAFE and found.text != program.text:
-            backup = text.write({path: found.text}, {path: program.text})[path]
+            backup = edits.write({path: found.text}, {path: program.text})[path]
     except TeetotalError as error:
         trouble = error
     answer = _fenced(program, found, options, kept, seconds, every)
@@ -124,7 +124,7 @@ def _fenced(
         sets=[[results.fence_row(f.site, f.processes) for f in s] for s in found.sets] if every else None,
         iterations=found.iterations,
         verifications=found.verifications,
-        diff=text.unified_diffs({program.source: program.text}, {program.source: found.text}),
+        diff=edits.unified_diffs({program.source: program.text}, {program.source: found.text}),
     )
 
 

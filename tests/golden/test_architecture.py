@@ -129,6 +129,14 @@ def test_the_page_has_every_room() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("room", RULES)
+def test_the_page_says_who_knows_whom(room: str) -> None:
+    row = re.search(rf"^\| `{room}(?:/|\.py)` \|.*\|(.*)\|$", PAGE.read_text(), re.MULTILINE)
+    assert row is not None
+    allowed = {one for one in RULES[room] if one and one.split(".")[0] not in EVERYWHERE}
+    assert set(re.findall(r"`([\w.]+)`", row[1])) == allowed
+
+
 def test_the_walks_go_through_what_is_there() -> None:
     """Each hop that is named by its module is a function, a class or a method there."""
     files = dict(modules())

@@ -11,13 +11,12 @@ from symbolic_programs import NAMES, PROGRAMS
 from teetotal.answers.costs import Costs, parse
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Kind
-from teetotal.answers.verdict import Verdict
+from teetotal.answers.verdict import Goal, Verdict
 from teetotal.budget import Budget
 from teetotal.engines.symbolic.checker import check
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.fences.linden_wolper import insert_fences
-from teetotal.fences.program_problem import Goal
 from teetotal.programs.promela import compile_text, load
 
 SAFE = {

@@ -31,11 +31,16 @@ def request(explore: Strategy, model: str = "sc") -> list[str]:
 
 
 def test_random_programs() -> None:
-    programs = [program for shape in (PLAIN, ATOMIC, LOCKED, MIXED) for program in seeded(51, some(10, least=4), shape)]
+    the_same_in_parts(51, 4, REQUEST)
+
+
+def the_same_in_parts(seed: int, least: int, asked: list[str]) -> None:
+    shapes = (PLAIN, ATOMIC, LOCKED, MIXED)
+    programs = [program for shape in shapes for program in seeded(seed, some(10, least=least), shape)]
     with compiled(translate(programs)) as program:
         for number in range(len(programs)):
-            expected = told(driver.answers(program, REQUEST, [str(number)]))
-            found, notes = in_parts(program, REQUEST, [str(number)], 1 + number % 3, 1 + number % 4)
+            expected = told(driver.answers(program, asked, [str(number)]))
+            found, notes = in_parts(program, asked, [str(number)], 1 + number % 3, 1 + number % 4)
             assert found == expected, number
             assert not notes, number
 
@@ -67,14 +72,7 @@ def test_threads_that_nothing_tells_apart() -> None:
 @pytest.mark.parametrize("model", ["tso", "pso"])
 def test_store_buffers(model: str) -> None:
     """They commit in an order, and under names, that are the same in every process."""
-    programs = [program for shape in (PLAIN, ATOMIC, LOCKED, MIXED) for program in seeded(53, some(10, least=3), shape)]
-    asked = ["strategy=all", f"model={model}"]
-    with compiled(translate(programs)) as program:
-        for number in range(len(programs)):
-            expected = told(driver.answers(program, asked, [str(number)]))
-            found, notes = in_parts(program, asked, [str(number)], 1 + number % 3, 1 + number % 4)
-            assert found == expected, number
-            assert not notes, number
+    the_same_in_parts(53, 3, ["strategy=all", f"model={model}"])
 
 
 def test_commits_above_a_part_are_known_when_it_is_merged() -> None:

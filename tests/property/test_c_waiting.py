@@ -93,7 +93,7 @@ def test_random_loops_as_by_definition(compiler: str) -> None:
     """Under SC, TSO and PSO: each class once, with its end; robust, failures and hangs; `make fuzz` draws more."""
     rng = random.Random(f"waiting: {compiler}")
     definitions = []
-    for _ in range(some(100, least=40)):
+    for _ in range(some(100, least=20)):
         with suppress(TooMany):
             definitions.append(Definition(looping_program(rng, mutexes=rng.random() < 0.1, alike=rng.random() < 0.2)))
     with in_one_object(definitions, compiler) as together:

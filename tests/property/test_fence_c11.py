@@ -16,8 +16,9 @@ import fuzz_orders
 from amounts import some
 from c11_programs import c11, random_program
 from teetotal.answers.events import Kind, Location, MemoryOrder
+from teetotal.answers.options import FenceOptions
 from teetotal.answers.targets import ANY, TARGETS, OrderCosts
-from teetotal.fences.insertion import Hopeless, Search
+from teetotal.fences.insertion import NoFenceHelps, Search
 from teetotal.fences.orders import VALID, Place, Sites, What, join, stronger
 from teetotal.fences.orders_problem import OrdersProblem, Owner, Skeleton
 from teetotal.fences.slots import Slot
@@ -58,7 +59,7 @@ class Case:
     def __init__(self, program: Program, gaps: bool = True, weaken: bool = False) -> None:
         self.skeleton, places = skeleton(program, gaps and not weaken)
         self.sites = Sites(places, OrderCosts(), weaken)
-        self.search = Search(OrdersProblem([self.skeleton], self.sites, ["c11"]))
+        self.search = Search(OrdersProblem([self.skeleton], self.sites, FenceOptions(models=("c11",))))
 
     def works(self, on: frozenset[int]) -> bool:
         """By definition."""
@@ -86,7 +87,7 @@ def test_a_set_of_least_cost_is_that_by_definition(seed: int, gaps: bool, weaken
     search, count = case.search, len(case.sites.sites)
     try:
         found = next(search.cheapest_first())
-    except Hopeless:
+    except NoFenceHelps:
         assert not case.works(frozenset(range(count)))
         return
     except specification.TooMany:
@@ -107,7 +108,7 @@ def test_of_a_minimal_set_nothing_can_go(seed: int, weaken: bool) -> None:
     case = Case(of_loads_and_stores(seed), True, weaken)
     try:
         found = case.search.minimal()
-    except Hopeless:
+    except NoFenceHelps:
         assert not case.works(frozenset(range(len(case.sites.sites))))
         return
     assert case.works(found)
@@ -198,7 +199,7 @@ def test_a_target_changes_what_is_cheapest() -> None:
     def cheapest(costs: OrderCosts) -> list[tuple[str, str]]:
         case = Case(program)
         case.sites = Sites(case.sites.places, costs)
-        case.search = Search(OrdersProblem([case.skeleton], case.sites, ["c11"]))
+        case.search = Search(OrdersProblem([case.skeleton], case.sites, FenceOptions(models=("c11",))))
         return case.told(next(case.search.cheapest_first()))
 
     assert cheapest(OrderCosts("x86")) == [("gap", "seq_cst")] * 2

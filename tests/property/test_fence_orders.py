@@ -414,7 +414,7 @@ def test_the_cheaper_kind_is_chosen_where_it_suffices(tmp_path: Path) -> None:
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("name", ["chaselev", "peterson", "seqlock", "spsc"])
+@pytest.mark.parametrize("name", ["peterson", "seqlock"])
 def test_benchmarks_with_stronger_stores(tmp_path: Path, name: str) -> None:
     path = PROGRAMS / f"{name}.c"
     fences = fence(str(path), FenceOptions(minimum=True)).answer

@@ -18,14 +18,13 @@ from teetotal import _core
 from teetotal.answers.costs import Costs, parse
 from teetotal.answers.events import Issue, ModelName, Semantics
 from teetotal.answers.options import FenceOptions
-from teetotal.answers.verdict import Verdict
+from teetotal.answers.verdict import Goal, Verdict
 from teetotal.budget import Budget
 from teetotal.engines.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.engines.symbolic.schedules import Replay
 from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.fences.fencing import fence
-from teetotal.fences.insertion import Hopeless, Search
-from teetotal.fences.program_problem import Goal
+from teetotal.fences.insertion import NoFenceHelps, Search
 from teetotal.fences.promela import PromelaProblem, _proof, killers_of, loops, patched
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.instructions import Slot
@@ -198,7 +197,7 @@ def least_cost(brute: BruteForce, most: int) -> int | None:
     search = Search(problem)
     try:
         found = next(search.cheapest_first())
-    except Hopeless as hopeless:
+    except NoFenceHelps as hopeless:
         if hopeless.violation.model != "sc" and brute.works(frozenset(brute.new)):
             pytest.fail(f"fences would have helped\n{brute.program.text}")
         return None

@@ -21,11 +21,12 @@ from teetotal import models
 from teetotal.answers.costs import Costs
 from teetotal.answers.events import Kind, Location, ModelName, Semantics
 from teetotal.answers.options import FenceOptions
+from teetotal.answers.verdict import Goal
 from teetotal.budget import Budget
 from teetotal.engines.states.outcomes import outcomes
 from teetotal.fences.fencing import Job, Patch, run
-from teetotal.fences.insertion import Finding, Hopeless, Search, Site, Undecided
-from teetotal.fences.program_problem import Goal, ProgramProblem
+from teetotal.fences.insertion import Finding, NoFenceHelps, Search, Site, Undecided
+from teetotal.fences.program_problem import ProgramProblem
 from teetotal.programs.expressions import Const, Expr, Final, Op
 from teetotal.programs.program import Branch, Fence, Instruction, Program, Thread
 
@@ -110,7 +111,7 @@ def price(chosen: Placement, costs: Costs) -> Fraction:
 def search(
     program: Program, models_: Sequence[ModelName] = BOTH, goal: Goal = "robust", costs: Costs = Costs()
 ) -> Search:
-    return Search(ProgramProblem(everywhere(program, costs), models_, goal))
+    return Search(ProgramProblem(everywhere(program, costs), FenceOptions(models=tuple(models_), goal=goal)))
 
 
 def as_placement(search: Search, fences: frozenset[int]) -> Placement:
@@ -220,7 +221,7 @@ def test_what_is_unsafe_under_sc_no_fence_repairs() -> None:
     lost = msgspec.structs.replace(
         lost, observed=(Final(None, "x"),), final_assertion=Op("==", (Final(None, "x"), Const(1)))
     )
-    with pytest.raises(Hopeless) as hopeless:
+    with pytest.raises(NoFenceHelps) as hopeless:
         cheapest(lost, BOTH, "safe")
     assert hopeless.value.violation.model == "sc"
 
@@ -240,7 +241,9 @@ def test_costs_decide_where_a_fence_goes() -> None:
 def test_an_sfence_keeps_a_store_before_an_atomic_of_another_address() -> None:
     """Where an rmw flushes its own address only, it overtakes a store as another store would."""
     passing = program([st("x", 1), fetch_add("y")], [ld("a", "y"), ld("b", "x")])
-    mine = Search(ProgramProblem(everywhere(passing), ("pso",), semantics=Semantics(rmw="address")))
+    mine = Search(
+        ProgramProblem(everywhere(passing), FenceOptions(models=("pso",), semantics=Semantics(rmw="address")))
+    )
     assert as_placement(mine, next(mine.cheapest_first())) == {(0, 1, True, Kind.SFENCE)}
 
 
@@ -262,7 +265,7 @@ def test_what_was_not_explored_needs_no_fewer_fences(goal: Goal) -> None:
 
 def test_only_the_program_as_it_is_can_be_replayed() -> None:
     buffering = program([st("x", 1), ld("r", "y")], [st("y", 1), ld("r", "x")])
-    problem = ProgramProblem(everywhere(buffering), ("tso",))
+    problem = ProgramProblem(everywhere(buffering), FenceOptions(models=("tso",)))
     useless = next(number for number, site in enumerate(problem.sites) if site.kind is Kind.SFENCE)
     assert [finding.violation.replay != "" for finding in problem.findings(frozenset())] == [True]
     assert [finding.violation.replay for finding in problem.findings(frozenset({useless}))] == [""]

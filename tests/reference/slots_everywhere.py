@@ -10,7 +10,8 @@ import msgspec
 from teetotal.answers.costs import Costs
 from teetotal.answers.remedies import KINDS
 from teetotal.fences.insertion import Site
-from teetotal.fences.slots import ALWAYS, Slot, Slots, in_loops, moved_to
+from teetotal.fences.slots import Slot, Slots, in_loops, moved_to
+from teetotal.programs.expressions import Const
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Instruction, Program, Thread
 
 
@@ -56,7 +57,7 @@ def _gaps(code: Sequence[Instruction]) -> Iterator[tuple[int, bool]]:
     targets = {instruction.target for instruction in code if isinstance(instruction, Branch)}
     for position in range(1, len(code)):
         previous = code[position - 1]
-        always = isinstance(previous, Branch) and previous.when == ALWAYS
+        always = isinstance(previous, Branch) and previous.when == Const(1)
         local = isinstance(previous, Assign | Assert | Assume)
         if position in targets:
             yield position, True

@@ -6,16 +6,15 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from interrupts import PATIENCE
 from teetotal.answers.version import VERSION
 from teetotal.cli import VERBS
 from teetotal.report import progress
+from terminals import on_a_terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 SB = (ROOT / "tests" / "corpus" / "SB.litmus").read_text()
@@ -171,28 +170,6 @@ def test_a_short_story_needs_no_numpy() -> None:
 
 
 # -- progress --------------------------------------------------------------------------------------------------------------
-
-
-def on_a_terminal(*arguments: str) -> str:
-    """What standard error shows where it is one."""
-    master, slave = os.openpty()
-    shown = bytearray()
-
-    def drain() -> None:
-        try:
-            while block := os.read(master, 4096):
-                shown.extend(block)
-        except OSError:  # the other end is closed
-            return
-
-    reader = threading.Thread(target=drain)
-    reader.start()
-    command = [sys.executable, "-m", "teetotal", *arguments]
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=slave, env={**os.environ, "TERM": "xterm"}, cwd=ROOT)
-    os.close(slave)
-    reader.join(timeout=PATIENCE)
-    os.close(master)
-    return shown.decode()
 
 
 ENDLESS = """X86_64 endless

@@ -25,7 +25,7 @@ from teetotal.answers.record import Seen, StressAnswer
 from teetotal.answers.verdict import Verdict
 from teetotal.histories import readers
 from teetotal.programs import litmus
-from teetotal.record import native
+from teetotal.record import harness
 from teetotal.record.clients import Client, Recorded
 from teetotal.record.recording import Recording
 from teetotal.report.schema import schema
@@ -99,17 +99,17 @@ static void run_0(char *memory, int64_t *log) { log[0] += memory[0] += memory[1]
 static void tell(char *memory, int64_t *log) { putchar('0' + memory[0] + (int)log[0]); }
 static void finish(void) {}
 """
-    test = native.Test(threads=1, memory_bytes=2, log_words=1, code=code)
-    with native.running(test, 2500) as out:
+    test = harness.Test(threads=1, memory_bytes=2, log_words=1, code=code)
+    with harness.running(test, 2500) as out:
         assert out.read() == b"4" * 2500
 
 
 def test_what_runs_ends_with_whoever_started_it() -> None:
     code = (
-        "from teetotal.record import native\n"
+        "from teetotal.record import harness\n"
         "code = 'static void set_up(char *m) {} static void run_0(char *m, int64_t *l) { for (;;); }'\n"
         "code += 'static void tell(char *m, int64_t *l) {} static void finish(void) {}'\n"
-        "with native.running(native.Test(threads=1, memory_bytes=1, log_words=1, code=code), 1) as out:\n"
+        "with harness.running(harness.Test(threads=1, memory_bytes=1, log_words=1, code=code), 1) as out:\n"
         "    print('runs', flush=True)\n    out.read()\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True) as process:

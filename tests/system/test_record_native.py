@@ -21,7 +21,7 @@ from teetotal.answers.verdict import Verdict
 from teetotal.checking import check as check_program
 from teetotal.histories.check import check
 from teetotal.programs.c.build import Source, built_to_record, recording_flags
-from teetotal.record.natively import natively
+from teetotal.record.native_runs import natively
 from teetotal.record.programs import RecordedExecution
 from teetotal.record.windows import Run
 

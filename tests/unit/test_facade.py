@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 import teetotal
 from teetotal.answers.answer import Answer
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import Event, Kind
+from teetotal.answers.history import HISTORY_KINDS
 from teetotal.histories.readers import read_text
 from teetotal.report import text, to_json
 from teetotal.traces.trace import Trace
@@ -105,6 +107,22 @@ def test_fence_and_verify_and_replay() -> None:
     assert again.execution.message == violation.message
 
 
+def test_verify_inserts_fences(tmp_path: Path) -> None:
+    copy = tmp_path / "peterson.pml"
+    copy.write_text(PETERSON.read_text())
+    answer = teetotal.verify(copy, fence=True, models="tso", every=True)
+    assert answer.verdict is teetotal.Verdict.SAFE
+    assert answer.fences
+    assert answer.fences in (answer.sets or [])
+    assert copy.read_text() == PETERSON.read_text()
+    written = teetotal.verify(copy, fence=True, models="tso", write=True, costs="mfence=3")
+    assert written.backup is not None
+    assert Path(written.backup).read_text() == PETERSON.read_text()
+    assert teetotal.verify(copy, models="tso").verdict is teetotal.Verdict.SAFE
+    with pytest.raises(TypeError, match="belong to fence=True"):
+        teetotal.verify(copy, every=True)
+
+
 def test_a_certificate_is_written_where_it_should_be(tmp_path: Path) -> None:
     path = tmp_path / "proof.json"
     answer = teetotal.verify(PETERSON, models="sc", certificate=path)
@@ -130,6 +148,36 @@ def test_a_repair_is_written_where_it_is_proved(tmp_path: Path) -> None:
     assert Path(answer.backups[str(module)]).read_text() == before
     again = teetotal.fence(module, program="store_buffering", models="tso")
     assert again.write() == again.answer, "nothing is to be added, and nothing written"
+
+
+def test_what_json_says_is_read_again(tmp_path: Path) -> None:
+    answer = teetotal.check(DEKKER, models="tso")
+    results = tmp_path / "results.json"
+    results.write_text(to_json(answer) + "\n")
+    read = teetotal.report.read(results)
+    assert [one["verdict"] for one in read] == ["violation"]
+    for format in ("html", "sarif", "junit", "github"):
+        assert teetotal.report.as_format(read, format) == teetotal.report.as_format(answer, format)
+    assert jsonschema.Draft202012Validator(teetotal.report.json_schema()).is_valid(read[0])
+    results.write_text("{}")
+    with pytest.raises(TeetotalError, match="not an answer of teetotal"):
+        teetotal.report.read(results)
+
+
+def test_flags_for_other_builds() -> None:
+    assert "-fsanitize=thread" in teetotal.cflags()
+    assert any(flag.startswith("-L") for flag in teetotal.cflags(record=True))
+
+
+def test_histories_of_every_kind() -> None:
+    made = {kind: teetotal.generate.history(kind, seed=3) for kind in HISTORY_KINDS}
+    for kind in ("sc", "formula"):
+        assert repr(made[kind]) == repr(teetotal.generate.history(kind, seed=3))
+    assert teetotal.check_history(made["sc"]).verdict is teetotal.Verdict.SAFE
+    assert teetotal.check_history(made["tso"]).verdict is teetotal.Verdict.VIOLATION
+    assert teetotal.check_history(made["fig1c"]).verdict is teetotal.Verdict.VIOLATION
+    with pytest.raises(TypeError, match="kind: 'arm' is none of sc, tso"):
+        teetotal.generate.history("arm")
 
 
 def test_witnesses_of_an_earlier_run(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.cli import teetotal as command
-from teetotal.fences import text as texts
+from teetotal.fences import edits
 from teetotal.fences.c_files import CFiles
 from teetotal.fences.fencing import fence
 from teetotal.programs.c import Source
@@ -403,12 +403,12 @@ def test_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(os, "replace", replacing)
     with pytest.raises(TeetotalError, match="c cannot be written: No space left on device; nothing was changed"):
-        texts.write(dict.fromkeys(old, "new"), old)
+        edits.write(dict.fromkeys(old, "new"), old)
     assert everything_in(tmp_path) == before
     monkeypatch.undo()
     Path(next(iter(old))).write_text("edited meanwhile")
     with pytest.raises(TeetotalError, match="has changed since it was read"):
-        texts.write(dict.fromkeys(old, "new"), old)
+        edits.write(dict.fromkeys(old, "new"), old)
 
 
 def test_where_nothing_can_be_written_the_answer_is_told_and_the_file_stays(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from teetotal.fences.c_gaps import Gaps
 from teetotal.fences.c_macros import Macros, parse
 from teetotal.fences.c_orders import strongest
 from teetotal.fences.c_syntax import Expression
-from teetotal.fences.text import Edit, apply
+from teetotal.fences.edits import Edit, apply
 
 
 def gaps_of(body: str) -> list[tuple[str, bool, bool]]:

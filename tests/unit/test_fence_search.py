@@ -134,4 +134,4 @@ def test_a_place_is_passed_once_by_the_next_access_of_its_thread() -> None:
         Event(0, 5, Kind.LD, "x"),
     ]
     places = passed(events, [first, second])
-    assert [list(places(events[n])) for n in (1, 2, 3, 6)] == [[], [*first], [], [*second, *first]]
+    assert [list(places[events[n].id]) for n in (1, 2, 3, 6)] == [[], [*first], [], [*second, *first]]

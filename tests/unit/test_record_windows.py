@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from teetotal.answers.events import Event, Kind
-from teetotal.record.lives import Lives
+from teetotal.record.lifetimes import Lives
 from teetotal.record.modules import Modules
-from teetotal.record.natively import Known, converted
+from teetotal.record.native_runs import Known, converted
 from teetotal.record.programs import RecordedExecution
 from teetotal.record.sharing import Extent, Touch, shared_parts, shared_regions
 from teetotal.record.windows import BLOCK, RECORD, SYNCHRONISES, VALUED, WROTE, Window
@@ -151,8 +151,9 @@ def test_the_latest_life_of_an_address_counts() -> None:
     lives = Lives()
     lives.begin(100, 100, 0, 1)
     lives.begin(120, 10, 0, 2)
-    assert [life.place if (life := lives.of(lives.at(address))) else None for address in (99, 100, 120, 130, 199, 200)] == [
+    found = [lives.life_of(lives.in_its_life(address)) for address in (99, 100, 120, 130, 199, 200)]
+    assert [None if life is None else life.place for life in found] == [
         None, 1, 2, 1, 1, None,
     ]  # fmt: skip
     lives.begin(90, 200, 0, 3)
-    assert {lives.of(lives.at(address)).place for address in range(90, 290)} == {3}  # type: ignore[union-attr]
+    assert {lives.life_of(lives.in_its_life(address)).place for address in range(90, 290)} == {3}  # type: ignore[union-attr]

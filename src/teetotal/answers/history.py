@@ -15,8 +15,11 @@ Engine = Literal[
     "auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat",
     "six+enum", "six+dbcop", "guess+enum", "guess+dbcop",
 ]  # fmt: skip
+HistoryKind = Literal["sc", "tso", "pso", "corrupted", "fig1c", "fig5", "ring", "formula"]
+"""What can be generated."""
 HISTORY_MODELS: tuple[HistoryModel, ...] = get_args(HistoryModel)
 ENGINES: tuple[Engine, ...] = get_args(Engine)
+HISTORY_KINDS: tuple[HistoryKind, ...] = get_args(HistoryKind)
 
 
 class HistoryViolation(Violation, frozen=True, kw_only=True, omit_defaults=True):

@@ -23,23 +23,9 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 ViolationKind = Literal[
-    "robustness",
-    "race",
-    "assertion",
-    "final assertion",
-    "outcome",
-    "deadlock",
-    "wild access",
-    "replay",
-    "livelock",
-    "crash",
-    "use after free",
-    "use after return",
-    "heap overflow",
-    "misuse",
-    "abort",
-    "history",
-]
+    "robustness", "race", "assertion", "final assertion", "outcome", "deadlock", "wild access", "replay",
+    "livelock", "crash", "use after free", "use after return", "heap overflow", "misuse", "abort", "history",
+]  # fmt: skip
 """``outcome`` is a result that SC does not have, and that the program asks about. ``replay`` is an execution shown
 again, whether or not it violates anything. Of those after it ``history`` is of recorded histories, the others of C
 programs."""

@@ -6,8 +6,8 @@ import shlex
 
 import click
 
+import teetotal
 from teetotal.cli.options import budget_options
-from teetotal.programs.c.build import Source, library_flags, recording_flags
 
 
 @click.command(short_help="Compiler flags for libraries that a check sees into, and programs that are recorded.")
@@ -18,6 +18,5 @@ def cflags(compiler: str | None, to_record: bool) -> int:
     """Print the flags with which a library, given to teetotal check after --, is built so that its accesses are seen.
     Whether they are is read from its code when it is linked. With --record: the flags with which a program is compiled and
     linked so that it can be recorded as it runs."""
-    flags = recording_flags if to_record else library_flags
-    click.echo(shlex.join(flags(Source(("library.c",), compiler=compiler))))
+    click.echo(shlex.join(teetotal.cflags(compiler, record=to_record)))
     return 0

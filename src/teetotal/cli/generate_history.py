@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
+from teetotal.answers.history import HISTORY_KINDS, HistoryKind
 from teetotal.cli.options import Number, budget_options
 
 MANY = 1_000_000
-KINDS = ("sc", "tso", "pso", "corrupted", "fig1c", "fig5", "ring", "formula")
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(KINDS), default="sc")
+@click.argument("kind", type=click.Choice(HISTORY_KINDS), default="sc")
 @click.option("--threads", type=click.IntRange(min=1, max=MANY), default=4, show_default=True)
 @click.option("--operations", type=click.IntRange(min=0, max=100 * MANY), default=100, show_default=True)
 @click.option("--addresses", type=click.IntRange(min=1, max=MANY), default=4, show_default=True)
@@ -30,7 +30,7 @@ KINDS = ("sc", "tso", "pso", "corrupted", "fig1c", "fig5", "ring", "formula")
 @click.option("--format", "format", type=click.Choice(("axe", "text")), default="axe", show_default=True)
 @budget_options
 @click.option("--output", type=click.Path(), default="-", help="A file; default: standard output.")
-def history(kind: str, count: int, seed: int, format: str, output: str, **parameters: Any) -> int:
+def history(kind: HistoryKind, count: int, seed: int, format: str, output: str, **parameters: Any) -> int:
     """A history of that KIND.
 
     sc: a run of an SC machine. tso: a TSO run that is not SC. pso: a PSO run that is not TSO. corrupted: an SC run with
@@ -38,41 +38,19 @@ def history(kind: str, count: int, seed: int, format: str, output: str, **parame
     formula as a history, SC if and only if it is satisfiable.
     """
     from teetotal import writing
-    from teetotal.histories.generate import to_axe
+    from teetotal.histories import generate
     from teetotal.histories.history import to_text
 
     if parameters["rmws"] + parameters["fences"] > 1:
         raise click.UsageError("--rmws and --fences together are more than everything")
     texts = []
     for number in range(count):
-        made = _make(kind, seed + number, **parameters)
+        made = generate.history(kind, seed=seed + number, **parameters)
         if count > 1 or not made.name:
             made.name = f"{kind}-{seed + number}"
-        texts.append(to_axe(made) if format == "axe" else to_text(made))
+        texts.append(generate.to_axe(made) if format == "axe" else to_text(made))
         if output == "-":
             click.echo(texts.pop(), nl=False)
     if output != "-":
         writing.write(output, "".join(texts).encode())
     return 0
-
-
-def _make(
-    kind: str, seed: int, *, reads: int, length: int, variables: int, clauses: int, by_thread: bool, **shape: Any
-) -> Any:
-    from teetotal.histories import generate, hard
-
-    match kind:
-        case "sc":
-            return generate.random_history(seed=seed, by_thread=by_thread, **shape)
-        case "tso" | "pso":
-            return generate.weak_history(kind, seed=seed, by_thread=by_thread, **shape)
-        case "corrupted":
-            return generate.corrupted_history(seed=seed, reads=reads, by_thread=by_thread, **shape)
-        case "fig1c":
-            return hard.unorderable()
-        case "fig5":
-            return hard.two_pairs()
-        case "ring":
-            return hard.ring(length)
-        case _:
-            return hard.formula(hard.random_formula(variables, clauses, seed), f"formula-{seed}")

@@ -57,7 +57,7 @@ def program(
     """
     from teetotal.programs.c.build import Source
     from teetotal.programs.files import is_c
-    from teetotal.record.natively import natively
+    from teetotal.record.native_runs import natively
     from teetotal.record.programs import executed
 
     if not all(is_c(path) for path in files) and (not native or len(files) > 1):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
-from teetotal.answers.errors import ParseError, TeetotalError
-from teetotal.answers.events import Location
+from teetotal.answers.errors import TeetotalError
 from teetotal.cli import completing, outputs
 from teetotal.cli.options import budget_options
-from teetotal.report import found as found_in
+from teetotal.report import results
 
 
 @click.command(short_help="What --json printed, as a page.")
@@ -24,7 +20,7 @@ from teetotal.report import found as found_in
 def report(paths: tuple[str, ...], target: str | None) -> int:
     """Make one page of the answers in files (- for standard input) that --json or --output json: wrote. With --html or
     --output, that is written instead."""
-    answers = [answer for path in paths for answer in _answers(path)]
+    answers = [answer for path in paths for answer in results.read(path)]
     if any("table" in answer or "plot" in answer for answer in answers):
         outputs.refuse_judgements("tables")
     for answer in answers:
@@ -38,53 +34,3 @@ def report(paths: tuple[str, ...], target: str | None) -> int:
     if where != "-":
         click.echo(f"{where}: {len(answers)} answer{'s' * (len(answers) != 1)}", err=True)
     return 0
-
-
-def _answers(path: str) -> list[dict[str, Any]]:
-    """One object a line, or one on many lines, or a list of them."""
-    try:
-        raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        text = raw.decode()
-    except UnicodeDecodeError:
-        raise ParseError(f"{path} is not JSON: not even text") from None
-    try:
-        whole = json.loads(text)
-        found = whole if isinstance(whole, list) else [whole]
-        places = [1] * len(found)
-    except ValueError:
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-        found, places = [], []
-        for number, line in lines:
-            try:
-                found.append(json.loads(line))
-            except ValueError as error:
-                raise ParseError(f"not JSON: {error}", Location(path, number)) from None
-            places.append(number)
-    for answer, number in zip(found, places, strict=True):
-        if not _is_answer(answer):
-            raise ParseError("not an answer of teetotal: --json prints them", Location(path, number))
-        if "command" in answer and (wrong := found_in.oddity(answer)):
-            raise ParseError(f"not an answer of teetotal: {wrong}", Location(path, number))
-    if not found:
-        raise ParseError(f"{path}: there is no answer in it")
-    return found
-
-
-def _is_answer(answer: Any) -> bool:
-    """As far as a look at it tells."""
-    match answer:
-        case {"input": str(), "command": str(), "verdict": "safe" | "violation" | "inconclusive"}:
-            return True
-        case {"table": str(), "columns": list(), "row": list()}:
-            return True
-        case {"plot": str(), "title": str(), "across": str(), "up": str(), "curves": dict(curves)}:
-            return all(_is_curve(curve) for curve in curves.values())
-    return False
-
-
-def _is_curve(curve: Any) -> bool:
-    """A list of points."""
-    return isinstance(curve, list) and all(
-        isinstance(point, list) and len(point) == 2 and all(isinstance(number, int | float) for number in point)
-        for point in curve
-    )

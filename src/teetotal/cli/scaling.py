@@ -16,7 +16,7 @@ import msgspec
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import Options, ProgramOptions
 from teetotal.cli.telling import noted, said
-from teetotal.scale.crew import Log, told
+from teetotal.scale.crew import Log, lines_about
 from teetotal.scale.digest import digest
 from teetotal.scale.scale import Scale
 
@@ -70,7 +70,7 @@ def helping(verb: str, workers: int, files: Sequence[str], *asked: Options) -> I
         tallies = [msgspec.to_builtins(tally) for tally in scale.tallies]
         scale.log("end", seconds=round(seconds, 3), beside=round(scale.beside, 3), workers=tallies)
         if said("stats"):
-            for line in [*told(scale.tallies, seconds), *scale.notes]:
+            for line in [*lines_about(scale.tallies, seconds), *scale.notes]:
                 click.echo(f"teetotal: {line}", err=True)
         log.close()
         if checkpoint is not None:

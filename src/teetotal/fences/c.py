@@ -50,13 +50,7 @@ class Exploring:
     """A C program with changes, explored: with marks in it, as it would be written, and as it is. The runtime knows of the
     marks: they are no part of a loop that waits, and no events of C11."""
 
-    def __init__(
-        self,
-        files: CFiles | OrderedCFiles,
-        options: FenceOptions,
-        *,
-        budget: Budget | None = None,
-    ) -> None:
+    def __init__(self, files: CFiles | OrderedCFiles, options: FenceOptions, *, budget: Budget | None = None) -> None:
         self.files, self.options = files, options
         self.models, self.goal = options.models, options.goal
         self.budget = budget or Budget()
@@ -72,9 +66,15 @@ class Exploring:
             self.check_as_it_is()  # what is wrong with the program itself is told as such
             raise Misplaced(self.files.source.name, error.message) from error
 
-    def check_patched(self, changed: Mapping[str, str], more_flags: tuple[str, ...] = ()) -> CheckAnswer:
+    @property
+    def kernel_fences(self) -> tuple[str, ...]:
+        """What the compiler has to be told where fences are written as the kernel does, and nothing of it is included."""
+        known = self.files.mentions("smp_mb") or self.files.mentions("smp_wmb")
+        return KERNEL_FENCES if self.options.style == "linux" and not known else ()
+
+    def check_patched(self, changed: Mapping[str, str]) -> CheckAnswer:
         try:
-            return self.check(changed, more_flags)
+            return self.check(changed, self.kernel_fences)
         except CompileError as error:
             raise TeetotalError(
                 f"{self.files.source.name}: the fences that were found do not compile as they would be written; see "
@@ -88,12 +88,12 @@ class Exploring:
         with self.files.copied(changed, marked=marked, more_flags=more_flags) as copies:
             try:
                 marks = checking.Marks(MARKS) if marked else None
-                result = copies.told(checking.check(copies.source, self._options(), self.budget, marks=marks))
+                result = copies.of_the_files(checking.check(copies.source, self._options(), self.budget, marks=marks))
                 if marks is not None and not self.weighed:
                     self.files.weigh(marks.passes)
                     self.weighed = True
             except (CompileError, ProgramError) as error:
-                raise type(error)(copies.text(error.message), error.location) from error
+                raise type(error)(copies.renamed(error.message), error.location) from error
         names = " ".join(Path(name).name for name in self.files.source.files)
         return msgspec.structs.replace(result, input=self.files.source.name, name=names)
 
@@ -130,14 +130,16 @@ class CProblem(Exploring):
                 if known is None:
                     raise Undecided(f"{self.goal} or not under {model.upper()} is not known: {'; '.join(result.notes)}")
         as_it_is = on == self.files.existing
-        return [Finding(self._told(violation, as_it_is), self._killers(violation)) for violation in wanted]
+        return [
+            Finding(self._as_the_user_sees_it(violation, as_it_is), self._killers(violation)) for violation in wanted
+        ]
 
     def _killers(self, violation: Violation) -> frozenset[int]:
         return killers(violation.model, violation.events, violation.steps, passed(violation.events, self.files.points))
 
     # -- violations as the user's own program shows them -----------------------------------------------------------------
 
-    def _told(self, violation: Violation, as_it_is: bool) -> Violation:
+    def _as_the_user_sees_it(self, violation: Violation, as_it_is: bool) -> Violation:
         """Of the program as it is, the same violation of the user's own files, which can be replayed there; else, as the
         program would do it without marks: that schedule is of a copy."""
         if as_it_is:
@@ -163,7 +165,7 @@ def passed(events: Sequence[Event], points: Sequence[Point]) -> Passed:
             found[event.id] = waiting.pop(event.thread, [])
         else:
             waiting.setdefault(event.thread, []).extend(points[int(mark[1])])
-    return lambda event: found.get(event.id, ())
+    return found
 
 
 def without_marks(violation: Violation) -> Violation:

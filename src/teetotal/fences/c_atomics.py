@@ -17,8 +17,8 @@ from typing import NamedTuple
 from teetotal.answers.events import MemoryOrder
 from teetotal.fences.c_macros import Macros
 from teetotal.fences.c_syntax import Expression, Node, arguments
+from teetotal.fences.edits import Edit, apply
 from teetotal.fences.orders import What
-from teetotal.fences.text import Edit, apply
 
 _FETCH = r"fetch_(?:add|sub|or|and|xor|nand|max|min)"
 _FUNCTIONS: tuple[tuple[str, What, int, int], ...] = (

@@ -20,7 +20,7 @@ from teetotal.programs.c.build import Source
 
 _DIRECTORY_FLAGS = ("-I", "-iquote")
 _FILE_FLAGS = ("-include", "-imacros")
-Told = TypeVar("Told")
+Answer = TypeVar("Answer")
 
 
 class Copies:
@@ -74,23 +74,23 @@ class Copies:
             yield flag
             before = flag
 
-    def told(self, what: Told) -> Told:
+    def of_the_files(self, what: Answer) -> Answer:
         """The same of the files themselves: every string that names a copy. There is nothing to replay: the schedule is
         that of the copies."""
-        return msgspec.convert(self._renamed(msgspec.to_builtins(what)), type(what))
+        return msgspec.convert(self._each_string(msgspec.to_builtins(what)), type(what))
 
-    def text(self, words: str) -> str:
+    def renamed(self, words: str) -> str:
         for directory in (self.directory, self.seen_from_here):
             for copy, name in self.names.items():
                 words = words.replace(directory + copy.removeprefix(self.directory), name)
             words = words.replace(directory, "")
         return words
 
-    def _renamed(self, value: Any) -> Any:
+    def _each_string(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self.text(value) if self.seen_from_here in value else value
+            return self.renamed(value) if self.seen_from_here in value else value
         if isinstance(value, dict):
-            return {key: self._renamed(inner) for key, inner in value.items() if key != "replay"}
+            return {key: self._each_string(inner) for key, inner in value.items() if key != "replay"}
         if isinstance(value, list | tuple):
-            return [self._renamed(inner) for inner in value]
+            return [self._each_string(inner) for inner in value]
         return value

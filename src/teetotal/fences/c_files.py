@@ -6,7 +6,7 @@ The compiler says what a file includes, without the system's headers, and what m
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +20,7 @@ from teetotal.answers.events import Location
 from teetotal.fences.c_copies import Copies
 from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
 from teetotal.fences.c_text import HEADERS, CFile, CText, Style
+from teetotal.fences.edits import Patched
 from teetotal.programs import text_files
 from teetotal.programs.c.build import Source, preprocessed
 from teetotal.programs.c.compilers import CXX_SUFFIXES
@@ -53,10 +54,6 @@ class OwnFiles(Generic[File]):
             self.files[name] = self.read(name, text, True in languages, macros, lines)
 
     def read(self, name: str, text: str, cpp: bool, macros: Macros, without: Collection[int]) -> File:
-        raise NotImplementedError
-
-    @property
-    def mark_count(self) -> int:
         raise NotImplementedError
 
     def _ask_the_compiler(self) -> Macros:
@@ -104,6 +101,20 @@ class OwnFiles(Generic[File]):
                 ]
         return False
 
+    def each_patched(
+        self, asked: Style | None, patched: Callable[[File, Style, bool], Patched]
+    ) -> tuple[dict[str, str], dict[int, int]]:
+        """The patched texts, and where what was added or changed ended up. ``patched`` is told the file's style, and
+        whether it has the header that this needs."""
+        changed: dict[str, str] = {}
+        lines: dict[int, int] = {}
+        for name, file in self.files.items():
+            style = self.style(name, asked)
+            patch = patched(file, style, self.includes(name, HEADERS.get(style, "")))
+            changed[name] = patch.text
+            lines |= {number: line for number, line in patch.lines.items() if isinstance(number, int)}
+        return changed, lines
+
     def mentions(self, word: str) -> bool:
         return any(word in file.text for file in self.files.values())
 
@@ -114,7 +125,7 @@ class OwnFiles(Generic[File]):
     def copied(self, changed: Mapping[str, str], *, marked: bool, more_flags: tuple[str, ...] = ()) -> Iterator[Copies]:
         """``marked``: texts to be explored, with their marks, about which the compiler is not to complain."""
         with scratch_folder() as directory:
-            marks = max(self.mark_count, 1) if marked else 0
+            marks = max(sum(len(file.points) for file in self.files.values()), 1) if marked else 0
             yield Copies(directory, self.source, changed, self.others, marks, more_flags)
 
 
@@ -144,10 +155,6 @@ class CFiles(OwnFiles[CText]):
             first_mark=sum(len(file.points) for file in known),
         )
 
-    @property
-    def mark_count(self) -> int:
-        return len(self.points)
-
     def weigh(self, passes: Sequence[Fraction]) -> None:
         """What each site costs if executions pass the marks so often, as far as that is known. Hundredths will do: what
         has simple costs is easier to minimise."""
@@ -162,15 +169,7 @@ class CFiles(OwnFiles[CText]):
     def patched(
         self, added: frozenset[int], removed: frozenset[int], asked: Style | None
     ) -> tuple[dict[str, str], dict[int, int]]:
-        """The texts, and where what was added ended up."""
-        changed: dict[str, str] = {}
-        lines: dict[int, int] = {}
-        for name, file in self.files.items():
-            style = self.style(name, asked)
-            patch = file.patched(added, removed, style, self.includes(name, HEADERS.get(style, "")))
-            changed[name] = patch.text
-            lines |= {site: line for site, line in patch.lines.items() if isinstance(site, int)}
-        return changed, lines
+        return self.each_patched(asked, lambda file, style, includes: file.patched(added, removed, style, includes))
 
 
 def _is_cpp(name: str) -> bool:

@@ -20,7 +20,7 @@ from teetotal.fences.c_atomics import AtomicCall
 from teetotal.fences.c_macros import NO_MACROS, Macros
 from teetotal.fences.c_orders import Calls, StoreCall
 from teetotal.fences.c_syntax import Node, parse
-from teetotal.fences.text import Edit, newline_of
+from teetotal.fences.edits import Edit, newline_of
 
 _LEAVES = {"return_statement", "break_statement", "continue_statement", "goto_statement", "throw_statement"}
 _LOOPS = {"for_statement", "while_statement", "do_statement", "for_range_loop"}

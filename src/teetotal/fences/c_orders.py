@@ -17,7 +17,7 @@ from typing import NamedTuple
 from teetotal.answers.remedies import Order
 from teetotal.fences.c_macros import Macros
 from teetotal.fences.c_syntax import Expression, Node, arguments
-from teetotal.fences.text import Edit, apply
+from teetotal.fences.edits import Edit, apply
 
 _EXPLICIT: Mapping[str, str | None] = {
     "atomic_store_explicit": "atomic_exchange_explicit",
@@ -41,15 +41,9 @@ _ORDER = re.compile(
     r"(?P<prefix>(?:std\s*::\s*)?memory_order(?:_|\s*::\s*)|__ATOMIC_)(?P<order>relaxed|release|RELAXED|RELEASE)"
 )
 _EFFECTS = {
-    "assignment_expression",
-    "update_expression",
-    "lambda_expression",
-    "compound_statement",
-    "new_expression",
-    "delete_expression",
-    "co_await_expression",
-    "ERROR",
-}
+    "assignment_expression", "update_expression", "lambda_expression", "compound_statement", "new_expression",
+    "delete_expression", "co_await_expression", "ERROR",
+}  # fmt: skip
 
 
 class StoreCall(NamedTuple):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from teetotal.answers.events import Location, MemoryOrder
 from teetotal.fences.c_atomics import AtomicCall
 from teetotal.fences.c_gaps import Gap, Gaps, Statement
+from teetotal.fences.edits import Edit
 from teetotal.fences.orders import WHERE_IT_FAILS, Place
-from teetotal.fences.text import Edit
 
 Words = Callable[[MemoryOrder], str]
 """A fence of this order as a statement."""

@@ -9,7 +9,7 @@ happens on the line where it was, in a copy of the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 from teetotal.answers.costs import PREFERRED, Costs
@@ -18,9 +18,8 @@ from teetotal.answers.remedies import KINDS, Order, Remedy
 from teetotal.fences.c_gaps import Gap, Gaps
 from teetotal.fences.c_macros import NO_MACROS, Macros
 from teetotal.fences.c_orders import strongest
+from teetotal.fences.edits import Edit, Patched, apply
 from teetotal.fences.insertion import Site
-from teetotal.fences.sources import Patched
-from teetotal.fences.text import Edit, apply
 
 Style = Literal["c11", "cpp11", "linux", "x86", "builtin"]
 WORDS: dict[Style, dict[Kind, str]] = {
@@ -50,7 +49,9 @@ Point = tuple[tuple[int, Kind], ...]
 
 
 class CFile:
-    """A file that is patched: its text and gaps, and what it includes."""
+    """A file that is patched: its text and gaps, what it includes, and what each mark stands for (``points``)."""
+
+    points: Sequence[object]
 
     def __init__(self, path: str, text: str, gaps: Gaps) -> None:
         self.path, self.text, self.gaps = path, text, gaps
@@ -240,9 +241,9 @@ class CText(CFile):
                 edits += [first._replace(key=self.first_site + name), *more]
         if fences and style in HEADERS and not includes:
             edits.append(self.include(HEADERS[style]))
-        text, lines, was = apply(self.text, edits)
-        lines |= {self.first_site + site: lines[self.first_site + name] for site, name in shared.items()}
-        return Patched(text, lines, was)
+        done = apply(self.text, edits)
+        done.lines.update({self.first_site + site: done.lines[self.first_site + name] for site, name in shared.items()})
+        return done
 
 
 def _builtin(kind: Remedy) -> str:

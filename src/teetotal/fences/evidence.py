@@ -9,7 +9,7 @@ each set that is asked about."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -37,7 +37,6 @@ class Evidence:
     def __init__(
         self,
         sites: Sites,
-        memory: Mapping[str, int],
         items: Sequence[Item],
         first: int,
         second: int,
@@ -45,7 +44,10 @@ class Evidence:
         race: bool,
         release_sequence: ReleaseSequence,
     ) -> None:
-        self.sites, self.memory, self.items = sites, memory, items
+        self.sites, self.items = sites, items
+        self.memory = {
+            item.event.address: 0 for item in items if item.event is not None and item.event.address is not None
+        }
         self.first, self.second, self.race, self.release_sequence = first, second, race, release_sequence
         self._known: dict[tuple[MemoryOrder, ...], bool] = {}
         passed: dict[int, list[object]] = {}

@@ -13,20 +13,17 @@ from teetotal.answers.check import CheckAnswer
 from teetotal.answers.costs import PREFERRED
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import Location
-from teetotal.answers.fence import FenceAnswer, PlacedFence
+from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.remedies import Order, Remedy
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
-from teetotal.engines import interpreted
-from teetotal.fences import ordering
-from teetotal.fences import text as texts
-from teetotal.fences.bought import bought
-from teetotal.fences.hopeless import why_hopeless
-from teetotal.fences.insertion import Hopeless, Search, Site, Undecided
-from teetotal.fences.jobs import Job, Patch, Repair
-from teetotal.fences.orders import Sites
+from teetotal.fences import edits, order_jobs
+from teetotal.fences.explaining import what_they_buy, why_no_fence_helps
+from teetotal.fences.insertion import NoFenceHelps, Search, Site, Undecided
+from teetotal.fences.jobs import Job, Patch, Repair, checked
+from teetotal.fences.placed import Placing
 from teetotal.fences.program_problem import ProgramProblem
 from teetotal.fences.slots import Slots, from_fences, without_equals
 from teetotal.fences.sources import TextSource, relocated
@@ -47,7 +44,7 @@ def fence(
     budget = budget or Budget(options.seconds, options.max_megabytes)
     if not paths:
         raise TeetotalError("no file is named")
-    ordering.refuse(paths[0], options)
+    order_jobs.refuse(paths[0], options)
     if all(Path(each).suffix in COMPILED for each in paths):
         return fence_c(paths, options, budget, command)
     if len(paths) > 1:
@@ -59,7 +56,7 @@ def fence(
     (only,) = paths
     text = text_files.read(only)
     if "c11" in options.models:
-        return run(only, ordering.job(only, text, options, budget), options, budget, command)
+        return run(only, order_jobs.job(only, text, options, budget), options, budget, command)
     if Path(only).suffix == ".pml":
         from teetotal.fences import promela
 
@@ -76,7 +73,7 @@ def fence_c(paths: tuple[str, ...], options: FenceOptions, budget: Budget, comma
     """Gaps that the compiler does not take for gaps are left out, and if need be more and more around them."""
     from teetotal.fences.c import Misplaced
 
-    make = ordering.c_job if "c11" in options.models else c_job
+    make = order_jobs.c_job if "c11" in options.models else c_job
     without: set[Location] = set()
     for around in (0, 2, 10, 50):
         try:
@@ -160,16 +157,7 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
     )
     slots = [Slots(each.program, each.site_of, sites) for each in slots]
     problem = ProgramProblem(
-        slots,
-        options.models,
-        options.goal,
-        options.semantics,
-        always=frozenset() if options.remove else existing,
-        existing=existing,
-        monitors=options.monitors,
-        waiting=options.waiting,
-        loop_bound=options.loop_bound,
-        budget=budget,
+        slots, options, always=frozenset() if options.remove else existing, existing=existing, budget=budget
     )
 
     def write(added: frozenset[int], removed: frozenset[int]) -> Patch:
@@ -179,10 +167,7 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
         return Patch({source.path: patched.text}, lines)
 
     def check(patched: Mapping[str, str]) -> list[CheckAnswer]:
-        return [
-            interpreted.check(program, options.as_check(), Budget(budget.left, scale=budget.scale))
-            for program in source.programs(patched[source.path])
-        ]
+        return checked(source.programs(patched[source.path]), options, budget)
 
     return Job(
         problem=problem,
@@ -199,19 +184,14 @@ def c_job(
     paths: tuple[str, ...], options: FenceOptions, budget: Budget, without: Collection[Location] = frozenset()
 ) -> Job:
     """A job for a program that is compiled and run."""
-    from teetotal.fences.c import KERNEL_FENCES, CProblem
+    from teetotal.fences.c import CProblem
     from teetotal.fences.c_files import CFiles
     from teetotal.programs.c import Source
 
     source = Source(paths, options.flags, options.compiler, options.arguments, options.trust)
     files = CFiles(source, options.costs, options.strengthen, without)
     problem = CProblem(files, options, always=frozenset() if options.remove else files.existing, budget=budget)
-    outside = options.style == "linux" and not files.mentions("smp_mb") and not files.mentions("smp_wmb")
-
-    def check(patched: Mapping[str, str]) -> list[CheckAnswer]:
-        return [problem.check_patched(patched, KERNEL_FENCES if outside else ())]
-
-    notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if outside else []
+    notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if problem.kernel_fences else []
     if options.strengthen and not any(isinstance(site.kind, Order) for site in files.sites):
         notes.append("--strengthen found no store whose order could be stronger")
     for name in sorted({place.file for place in without}):
@@ -226,7 +206,7 @@ def c_job(
         existing=files.existing,
         originals=files.originals(),
         write=lambda added, removed: Patch(*files.patched(added, removed, options.style)),
-        check=check,
+        check=lambda patched: [problem.check_patched(patched)],
         as_it_is=lambda: [problem.check_as_it_is()],
         notes=notes,
     )
@@ -276,9 +256,9 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
             chosen = search.reduce(job.existing | (frozenset() if search.works(job.existing) else search.grow()))
         else:
             chosen = search.minimal()
-    except Hopeless as hopeless:
-        verdict, violations = Verdict.VIOLATION, [hopeless.violation]
-        notes += why_hopeless(hopeless.violation, options.weaken)
+    except NoFenceHelps as unrepairable:
+        verdict, violations = Verdict.VIOLATION, [unrepairable.violation]
+        notes += why_no_fence_helps(unrepairable.violation, options.weaken)
     except Undecided as undecided:
         verdict = Verdict.INCONCLUSIVE
         notes.append(undecided.message)
@@ -294,7 +274,7 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
             verdict=verdict,
             complete=verdict is Verdict.VIOLATION,
             seconds=budget.passed,
-            sets=[_Telling(path, search, {}, job.ordered).all(one) for one in sets],
+            sets=[Placing(path, search, {}, job.ordered).all(one) for one in sets],
             violations=violations or search.violations,
             checks=search.checks,
             notes=notes,
@@ -304,15 +284,15 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
         return Repair(failure, job.originals, job.originals)
     if job.ordered is not None:
         chosen = job.ordered.chosen(chosen)
-        notes += ordering.left_alone(job.ordered)
+        notes += order_jobs.left_alone(job.ordered)
     added = chosen - job.existing
     removed = job.existing - chosen if options.remove else frozenset[int]()
     patched = job.write(added, removed)
     results = job.check(patched.texts)
     verdict = _met(results, options)
-    told = _Telling(path, search, patched.lines, job.ordered)
+    placing = Placing(path, search, patched.lines, job.ordered)
     weighs = added and not options.weaken and options.goal == "robust" and options.models != ("c11",)
-    triage, buys = bought(job.as_it_is()) if weighs and not budget.over else (None, "")
+    triage, buys = what_they_buy(job.as_it_is()) if weighs and not budget.over else (None, "")
     result = FenceAnswer(
         input=path,
         command=command,
@@ -321,16 +301,18 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
         verdict=verdict,
         complete=all(result.complete for result in results),
         seconds=budget.passed,
-        fences=told.all(added),
+        fences=placing.all(added),
         cost=float(search.cost(added)),
-        cost_before=float(ordering.cost_as_written(job.ordered)) if job.ordered is not None and options.weaken else 0.0,
+        cost_before=float(order_jobs.cost_as_written(job.ordered))
+        if job.ordered is not None and options.weaken
+        else 0.0,
         target=options.target,
         least_cost=least,
         minimality="of least cost" if least else "minimal: none can go, none can be of a cheaper kind",
-        sets=[told.all(one) for one in sets],
-        unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search, notes)),
-        removed=told.all(removed) if removed else [],
-        diff=texts.unified_diffs(job.originals, patched.texts),
+        sets=[placing.all(one) for one in sets],
+        unnecessary=[] if added or options.remove else placing.all(_unnecessary(job, search, notes)),
+        removed=placing.all(removed) if removed else [],
+        diff=edits.unified_diffs(job.originals, patched.texts),
         patched=results,
         violations=search.violations,
         checks=search.checks,
@@ -367,37 +349,3 @@ def _met(results: list[CheckAnswer], options: FenceOptions) -> Verdict:
             holds = about.robust if options.goal == "robust" else about.safe
             verdict += Verdict.of(holds if about.race_free is msgspec.UNSET else both(holds, about.race_free))
     return verdict
-
-
-class _Telling:
-    """Sites as a person and a program read them."""
-
-    def __init__(self, path: str, search: Search, lines: Mapping[int, int], ordered: Sites | None = None) -> None:
-        self.path, self.search, self.lines, self.ordered = path, search, lines, ordered
-
-    def all(self, sites: frozenset[int]) -> list[PlacedFence]:
-        if self.ordered is not None:
-            return ordering.told(self.path, self.ordered, self.search, sites, self.lines)
-        return sorted((self.one(site) for site in sites), key=lambda fence: (fence.file, fence.line, fence.kind))
-
-    def one(self, number: int) -> PlacedFence:
-        site = self.search.sites[number]
-        assert site.location is not None
-        cycles = (", ".join(_short(place, self.path) for place in v.locations) for v in self.search.broken_by(number))
-        return PlacedFence(
-            kind=str(site.kind),  # type: ignore[arg-type]
-            file=site.location.file,
-            line=site.location.line,
-            after=site.after,
-            before=site.before,
-            at=site.at,
-            patched_line=self.lines.get(number),
-            cost=float(site.cost),
-            in_loop=site.in_loop,
-            passes=float(site.passes),
-            breaks=list(dict.fromkeys(cycles)),
-        )
-
-
-def _short(place: str, path: str) -> str:
-    return place.removeprefix(f"{path}:")

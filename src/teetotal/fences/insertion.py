@@ -84,14 +84,14 @@ class Undecided(TeetotalError):
     """The program with some fences could not be explored whole."""
 
 
-class Hopeless(TeetotalError):
+class NoFenceHelps(TeetotalError):
     """A violation that no fence prevents: it happens under SC, or where no fence can be put."""
 
     def __init__(self, violation: Violation) -> None:
         super().__init__(violation.message or "no fence can be put where it would help")
         self.violation = violation
 
-    def __reduce__(self) -> tuple[type[Hopeless], tuple[Violation]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[type[NoFenceHelps], tuple[Violation]]:  # type: ignore[override]
         return type(self), (self.violation,)
 
 
@@ -130,7 +130,7 @@ class Search:
 
     def _add(self, finding: Finding) -> None:
         if not finding.clause:
-            raise Hopeless(finding.violation)
+            raise NoFenceHelps(finding.violation)
         self.seen.append(finding)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,10 +10,14 @@ from msgspec.structs import replace
 
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.fence import FenceAnswer
+from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
-from teetotal.fences import text
+from teetotal.budget import Budget
+from teetotal.engines import interpreted
+from teetotal.fences import edits
 from teetotal.fences.insertion import Problem
 from teetotal.fences.orders import Sites
+from teetotal.programs.program import Program
 
 
 class Patch(NamedTuple):
@@ -37,6 +41,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ordered: Sites | None = None
 
 
+def checked(programs: Iterable[Program], options: FenceOptions, budget: Budget) -> list[CheckAnswer]:
+    """What ``check`` says of each, in the time that is left."""
+    return [
+        interpreted.check(program, options.as_check(), Budget(budget.left, scale=budget.scale)) for program in programs
+    ]
+
+
 class Repair(msgspec.Struct, frozen=True):
     """The answer, and the patched texts that it speaks of, by the names of their files, with those that they were made
     of. ``answer, text = repair`` for one file."""
@@ -58,7 +69,7 @@ class Repair(msgspec.Struct, frozen=True):
         the names of the latter."""
         if self.answer.verdict is not Verdict.SAFE or not self.answer.diff:
             return self.answer
-        backups = text.write(self.texts, self.originals)
+        backups = edits.write(self.texts, self.originals)
         return replace(self.answer, backup=next(iter(backups.values())), backups=backups)
 
     def __repr__(self) -> str:

@@ -26,13 +26,13 @@ weaker, never wrong.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
-from teetotal.answers.events import Event, Kind, ModelName
+from teetotal.answers.events import Event, EventId, Kind, ModelName
 from teetotal.answers.violation import StoryStep
 
-Passed = Callable[[Event], Iterable[tuple[int, Kind]]]
-"""What an event's thread passed since its event before: the sites, and as which fence each would stand there."""
+Passed = Mapping[EventId, Sequence[tuple[int, Kind]]]
+"""What each event's thread passed since its event before: the sites, and as which fence each would stand there."""
 
 
 def killers(model: ModelName, events: Sequence[Event], steps: Sequence[StoryStep], passed: Passed) -> frozenset[int]:
@@ -61,7 +61,7 @@ def killers(model: ModelName, events: Sequence[Event], steps: Sequence[StoryStep
         for who, number in flushed:
             visible(who, number)
         flushed.clear()
-        for site, kind in passed(event):
+        for site, kind in passed.get(event.id, ()):
             if kind is Kind.SFENCE:
                 barriers[thread].append((issued[thread], site))
             elif pending[thread]:

@@ -26,7 +26,7 @@ from teetotal.answers.verdict import Goal, Verdict
 from teetotal.budget import Budget
 from teetotal.engines.symbolic.schedules import Replay
 from teetotal.engines.symbolic.verify import Outcome
-from teetotal.fences.insertion import Hopeless, Search, Undecided
+from teetotal.fences.insertion import NoFenceHelps, Search, Undecided
 from teetotal.fences.promela import PromelaProblem, patched
 from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.instructions import FenceSite
@@ -103,7 +103,7 @@ def insert_fences(
                 inserted = _iterate(problem, chosen, model)
                 iterations += len(inserted) + 1
                 chosen = _reduce(problem, chosen, inserted, model)
-    except (_NoFence, Hopeless) as hopeless:
+    except (_NoFence, NoFenceHelps) as hopeless:
         outcome = hopeless.outcome if isinstance(hopeless, _NoFence) else problem.last
         return Insertion(
             verdict=Verdict.VIOLATION,

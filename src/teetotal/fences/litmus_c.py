@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from teetotal.answers.costs import Costs
 from teetotal.answers.events import Kind, Location
 from teetotal.answers.remedies import KINDS, Order, Remedy
 from teetotal.fences.c_gaps import Gap, Gaps, Statement
 from teetotal.fences.c_orders import StoreCall, strongest
-from teetotal.fences.sources import Patched, Place
-from teetotal.fences.text import Edit, apply
+from teetotal.fences.edits import Edit, Patched, apply
+from teetotal.fences.sources import Place
 from teetotal.programs import litmus
 from teetotal.programs.litmus import layout
 from teetotal.programs.program import Fence, Program
@@ -33,16 +33,34 @@ def parsable(code: str) -> str:
     return _HEAD.sub(lambda head: head[1] + re.sub(r"\S", " ", head[2]), code)
 
 
-class CLitmus:
-    """Places are the gaps, the fences that are there, and with ``strengthen`` the stores: ``("gap", 3)`` and so on."""
+class CLitmusText:
+    """The code of a test with its gaps, whose offsets are counted from ``offset`` on in the text."""
 
-    def __init__(self, path: str, text: str, strengthen: bool = False, costs: Costs = Costs()) -> None:
+    def __init__(self, path: str, text: str, *, orders: bool = False, atomics: bool = False) -> None:
         self.path, self.text = path, text
         self.notes: list[str] = []
         parts = layout.split(text, path)
         self.offset = len(text) - len(parts.condition.text) - len(parts.code.text)  # comments are blanks there
         self.linux = is_linux(parts.code.text)
-        self.gaps = Gaps(parsable(parts.code.text), cpp=False, orders=strengthen, kernel=self.linux)
+        code = parsable(parts.code.text)
+        self.gaps = Gaps(code, cpp=False, orders=orders, kernel=self.linux, atomics=atomics)
+
+    def location(self, offset: int) -> Location:
+        return Location(self.path, 1 + self.text.count("\n", 0, self.offset + offset))
+
+    def applied(self, edits: Iterable[Edit]) -> Patched:
+        moved = (edit._replace(start=edit.start + self.offset, end=edit.end + self.offset) for edit in edits)
+        return apply(self.text, moved)
+
+    def programs(self, text: str) -> list[Program]:
+        return [litmus.read(text, self.path)]
+
+
+class CLitmus(CLitmusText):
+    """Places are the gaps, the fences that are there, and with ``strengthen`` the stores: ``("gap", 3)`` and so on."""
+
+    def __init__(self, path: str, text: str, strengthen: bool = False, costs: Costs = Costs()) -> None:
+        super().__init__(path, text, orders=strengthen)
         self.words: dict[Remedy, str] = {
             Kind.MFENCE: "smp_mb();" if self.linux else "atomic_thread_fence(memory_order_seq_cst);",
             Kind.SFENCE: "smp_wmb();" if self.linux else "atomic_thread_fence(memory_order_release);",
@@ -55,7 +73,7 @@ class CLitmus:
             for gap_number in near:
                 beside.setdefault(gap_number, set()).add(("store", number))
             self.places[("store", number)] = Place(
-                self._location(store.start),
+                self.location(store.start),
                 at=self.gaps.words(store),
                 kinds=costs.worth_trying(store.words),
                 beside=frozenset(("gap", gap_number) for gap_number in near),
@@ -63,16 +81,13 @@ class CLitmus:
         for number, gap in enumerate(self.gaps.gaps):
             told = self.gaps.words(gap.statement)
             self.places[("gap", number)] = Place(
-                self._location(gap.statement.start),
+                self.location(gap.statement.start),
                 after="" if gap.before else told,
                 before=told if gap.before else "",
                 beside=frozenset(beside.get(number, ())),
             )
         for number, fence in enumerate(self.gaps.fences):
-            self.places[("fence", number)] = Place(self._location(fence.statement.start), existing=fence.kind)
-
-    def _location(self, offset: int) -> Location:
-        return Location(self.path, 1 + self.text.count("\n", 0, self.offset + offset))
+            self.places[("fence", number)] = Place(self.location(fence.statement.start), existing=fence.kind)
 
     def _statement(self, store: StoreCall) -> Statement | None:
         """The statement that a store makes by itself."""
@@ -95,9 +110,9 @@ class CLitmus:
         for number, asked in orders.items():
             first, *more = self.stores[number].words[strongest(asked)]
             edits += [first._replace(key=("store", number)), *more]
-        text, lines, was = apply(self.text, map(self._moved, edits))
-        lines |= {(key, kind): lines[key] for key, kind in chosen if isinstance(kind, Order)}
-        return Patched(text, lines, was)
+        done = self.applied(edits)
+        done.lines.update({(key, kind): done.lines[key] for key, kind in chosen if isinstance(kind, Order)})
+        return done
 
     def everywhere(self) -> Patched:
         """Every fence on a line of its own, with a comment that names it; stores as they are, with the fences that their
@@ -114,22 +129,16 @@ class CLitmus:
             for before, fence, asked in ((True, Kind.SFENCE, orders), (False, Kind.MFENCE, full)):
                 words = "".join(self._tagged("store", number, order, fence) for order in asked) + "\n"
                 put.append((Gap(statement, before, False), words))
-        text, _, was = apply(self.text, map(self._moved, self.gaps.wrapped(put)))
+        done = self.applied(self.gaps.wrapped(put))
         lines: dict[object, int] = {}
-        for line_number, line in enumerate(text.split("\n"), start=1):
+        for line_number, line in enumerate(done.text.split("\n"), start=1):
             for what, number_of, kind in _TAG.findall(line):
                 key = (what, int(number_of)), _REMEDIES[kind]
                 lines[key if key not in lines else (*key, "after")] = line_number
-        return Patched(text, lines, was)
+        return done._replace(lines=lines)
 
     def _tagged(self, what: str, number: int, kind: Remedy, fence: Kind) -> str:
         return f"\n{self.words[fence]} /*{what} {number} {kind}*/"
-
-    def _moved(self, edit: Edit) -> Edit:
-        return edit._replace(start=edit.start + self.offset, end=edit.end + self.offset)
-
-    def programs(self, text: str) -> list[Program]:
-        return [litmus.read(text, self.path)]
 
     def site_of(self, thread: int, fence: Fence, everywhere: Patched) -> tuple[object, Remedy] | None:
         assert fence.location is not None

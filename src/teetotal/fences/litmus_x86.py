@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from teetotal.answers.events import Kind, Location
 from teetotal.answers.remedies import Remedy
-from teetotal.fences.sources import Patched, Place, all_fences
-from teetotal.fences.text import Edit, apply, newline_of
+from teetotal.fences.edits import Edit, Patched, apply, newline_of
+from teetotal.fences.sources import Place, all_fences
 from teetotal.programs import litmus
 from teetotal.programs.litmus import layout, tokens
 from teetotal.programs.program import Fence, Program
@@ -76,8 +76,8 @@ class X86Litmus:
         for key in removed:
             assert isinstance(key, tuple)
             edits.append(_without_fence(self.rows[-1 - key[0]], self.threads.index(key[1])))
-        text, lines, was = apply(self.text, edits)
-        return Patched(text, {(key, kind): lines[(key[0], kind)] for key, kind in chosen}, was)  # type: ignore[index]
+        done = apply(self.text, edits)
+        return done._replace(lines={(key, kind): done.lines[(key[0], kind)] for key, kind in chosen})  # type: ignore[index]
 
     def _row(self, kind: Kind, threads: Collection[int]) -> str:
         cells = [

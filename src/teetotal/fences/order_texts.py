@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from teetotal.answers.events import MemoryOrder
+from teetotal.fences.edits import Patched
 from teetotal.fences.orders import VALID, Place, Sites
 from teetotal.fences.orders_problem import Owner, Skeleton
 from teetotal.fences.slots import Slot
-from teetotal.fences.sources import Patched, relocated
+from teetotal.fences.sources import relocated
 from teetotal.programs.program import Fence, Load, Program, Rmw, Store
 
 

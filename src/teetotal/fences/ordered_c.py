@@ -12,20 +12,18 @@ from typing import NamedTuple
 
 from teetotal.answers.events import Event, EventId, Kind, Location, MemoryOrder
 from teetotal.answers.targets import OrderCosts
-from teetotal.answers.violation import Violation
 from teetotal.fences.c import MARK, Exploring, without_marks
 from teetotal.fences.c_files import OwnFiles
 from teetotal.fences.c_gaps import Gaps
 from teetotal.fences.c_macros import Macros
 from teetotal.fences.c_places import CPlaces, fence_words
 from teetotal.fences.c_text import HEADERS, MARKS, CFile, Style
+from teetotal.fences.edits import Edit, Patched, apply
 from teetotal.fences.evidence import Item
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
 from teetotal.fences.orders import Place, Sites, needs
 from teetotal.fences.orders_problem import of_race, of_weak
-from teetotal.fences.sources import Patched
-from teetotal.fences.text import Edit, apply
 from teetotal.programs.c.build import Source
 
 
@@ -52,7 +50,7 @@ class OrderedCText(CFile):
         super().__init__(path, text, Gaps(text, cpp, macros, atomics=True, without=without))
         self.own = CPlaces(self.gaps, self.location, weaken, first_place)
         self.first_mark = first_mark
-        self.points = [Point(first_place + number, 0) for number in range(len(self.own.put))]
+        self.points: list[Point] = [Point(first_place + number, 0) for number in range(len(self.own.put))]
         self.points += [Point(place, len(call.orders)) for call, place in self.own.calls]
 
     def explored(self, orders: Sequence[MemoryOrder]) -> str:
@@ -79,7 +77,7 @@ class OrderedCText(CFile):
         fences = any(orders.get(self.own.first + number, "relaxed") != "relaxed" for number in range(len(self.own.put)))
         if fences and style in HEADERS and not includes:
             edits.append(self.include(HEADERS[style]))
-        return Patched(*apply(self.text, edits))
+        return apply(self.text, edits)
 
 
 class OrderedCFiles(OwnFiles[OrderedCText]):
@@ -108,10 +106,6 @@ class OrderedCFiles(OwnFiles[OrderedCText]):
         )
 
     @property
-    def mark_count(self) -> int:
-        return len(self.points)
-
-    @property
     def places(self) -> Sequence[Place]:
         return self.ordered.places
 
@@ -126,15 +120,7 @@ class OrderedCFiles(OwnFiles[OrderedCText]):
         return {name: file.explored(orders) for name, file in self.files.items()}
 
     def written(self, orders: Mapping[int, MemoryOrder], asked: Style | None) -> tuple[dict[str, str], dict[int, int]]:
-        """The texts, and where the places ended up that changed."""
-        changed: dict[str, str] = {}
-        lines: dict[int, int] = {}
-        for name, file in self.files.items():
-            style = self.style(name, asked)
-            patch = file.patched(orders, style, self.includes(name, HEADERS.get(style, "")))
-            changed[name] = patch.text
-            lines |= {place: line for place, line in patch.lines.items() if isinstance(place, int)}
-        return changed, lines
+        return self.each_patched(asked, lambda file, style, includes: file.patched(orders, style, includes))
 
     # -- events with their places ------------------------------------------------------------------------------------------
 
@@ -209,7 +195,8 @@ class COrdersProblem(Exploring):
                 items = self.files.items(violation.events, orders)
                 found.append(of_weak(sites, told, items, fences, self.options.release_sequence))
             else:
-                found.append(Finding(told, self._killers(violation, orders)))
+                passed = self.files.passed_before(violation.events, orders)
+                found.append(Finding(told, killers(violation.model, violation.events, violation.steps, passed)))
         for race in result.races:
             items = self.files.items(race.before, orders)
             found.append(of_race(sites, race, items, fences, self.options.release_sequence))
@@ -218,7 +205,3 @@ class COrdersProblem(Exploring):
             if answer.robust is None or answer.race_free is None:
                 raise Undecided(f"robust or not under {model.upper()} is not known: {'; '.join(result.notes)}")
         return found
-
-    def _killers(self, violation: Violation, orders: Sequence[MemoryOrder]) -> frozenset[int]:
-        passed = self.files.passed_before(violation.events, orders)
-        return killers(violation.model, violation.events, violation.steps, lambda event: passed.get(event.id, ()))

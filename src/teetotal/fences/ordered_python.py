@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from teetotal.answers.events import ORDERS, Location, MemoryOrder
+from teetotal.fences.edits import Edit, Patched, apply
 from teetotal.fences.orders import WHERE_IT_FAILS, Place, What
 from teetotal.fences.python import PythonSource, called
-from teetotal.fences.sources import Patched
-from teetotal.fences.text import Edit, apply
 from teetotal.programs.program import Program
 
 _OPERATIONS: dict[str, tuple[What, int, int]] = {
@@ -125,7 +124,7 @@ class OrderedPython:
         edits += self._source.removals(
             [self._fences[place] for place, order in changed.items() if place in self._fences and order == "relaxed"]
         )
-        return Patched(*apply(self.text, edits))
+        return apply(self.text, edits)
 
     def _wanted(self, changed: Mapping[int, MemoryOrder]) -> Iterator[str]:
         for place, order in changed.items():

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from teetotal.answers.events import Event, EventId, Kind, MemoryOrder, ModelName, Semantics
-from teetotal.answers.options import ReleaseSequence
-from teetotal.answers.verdict import Waiting
+from teetotal.answers.events import Event, EventId, Kind, MemoryOrder
+from teetotal.answers.options import FenceOptions, ReleaseSequence
 from teetotal.answers.violation import Race, Violation
 from teetotal.budget import Budget
 from teetotal.engines.executions.robustness import robustness
@@ -141,16 +140,10 @@ class OrdersProblem:
         self,
         skeletons: Sequence[Skeleton],
         sites: Sites,
-        models: Sequence[ModelName],
-        semantics: Semantics = Semantics(),
-        *,
-        release_sequence: ReleaseSequence = "c20",
-        waiting: Waiting = "skip",
-        loop_bound: int | None = None,
+        options: FenceOptions,
         budget: Budget | None = None,
     ) -> None:
-        self.skeletons, self.ordered, self.models, self.semantics = skeletons, sites, tuple(models), semantics
-        self.release_sequence, self.waiting, self.loop_bound = release_sequence, waiting, loop_bound
+        self.skeletons, self.ordered, self.options = skeletons, sites, options
         self.budget = budget or Budget()
         self.budget.begin()
 
@@ -160,43 +153,37 @@ class OrdersProblem:
 
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         orders = self.ordered.orders(fences)
-        return [finding for skeleton in self.skeletons for finding in self._of(skeleton, fences, orders)]
+        return [finding for skeleton in self.skeletons for finding in self._findings_of(skeleton, fences, orders)]
 
-    def _of(self, skeleton: Skeleton, on: frozenset[int], orders: Sequence[MemoryOrder]) -> list[Finding]:
-        program = skeleton.with_orders(self.ordered, orders)
-        if self.loop_bound is not None:
-            program = msgspec.structs.replace(program, loop_bound=self.loop_bound)
+    def _findings_of(self, skeleton: Skeleton, on: frozenset[int], orders: Sequence[MemoryOrder]) -> list[Finding]:
+        program, asked = skeleton.with_orders(self.ordered, orders), self.options
+        if asked.loop_bound is not None:
+            program = msgspec.structs.replace(program, loop_bound=asked.loop_bound)
         found = robustness(
             program,
-            self.models,
-            self.semantics,
-            waiting=self.waiting,
-            release_sequence=self.release_sequence,
+            asked.models,
+            asked.semantics,
+            waiting=asked.waiting,
+            release_sequence=asked.release_sequence,
             budget=self.budget,
             whole_races=True,
         )
         if found.interrupted:
             raise KeyboardInterrupt
         told: list[Finding] = []
-        for violation in (violation for model in self.models for violation in found.violations[model]):
+        for violation in (violation for model in asked.models for violation in found.violations[model]):
             items, passed = skeleton.items(self.ordered, orders, violation.events)
             violation = msgspec.structs.replace(violation, replay="")
             if violation.model == "c11":
-                told.append(of_weak(self.ordered, violation, items, on, self.release_sequence))
+                told.append(of_weak(self.ordered, violation, items, on, asked.release_sequence))
             else:
-                told.append(_of_machine(violation, passed))
+                told.append(Finding(violation, killers(violation.model, violation.events, violation.steps, passed)))
         for race in found.races:
             items, _ = skeleton.items(self.ordered, orders, race.before)
-            told.append(of_race(self.ordered, race, items, on, self.release_sequence))
-        if not told and not all(found.proves(model) for model in self.models):
+            told.append(of_race(self.ordered, race, items, on, asked.release_sequence))
+        if not told and not all(found.proves(model) for model in asked.models):
             raise Undecided(f"robust or not is not known: {'; '.join(found.notes)}")
         return told
-
-
-def _of_machine(violation: Violation, passed: Mapping[EventId, list[tuple[int, Kind]]]) -> Finding:
-    return Finding(
-        violation, killers(violation.model, violation.events, violation.steps, lambda event: passed[event.id])
-    )
 
 
 def of_weak(
@@ -204,7 +191,7 @@ def of_weak(
 ) -> Finding:
     delayed = violation.events[violation.cycle[-1].target].id
     first = next(n for n, item in enumerate(items) if item.event is not None and item.event.id == delayed)
-    evidence = _evidence(sites, items, first, len(items) - 1, False, release_sequence)
+    evidence = Evidence(sites, items, first, len(items) - 1, race=False, release_sequence=release_sequence)
     return _finding(sites, violation, evidence, on)
 
 
@@ -212,16 +199,10 @@ def of_race(
     sites: Sites, race: Race, items: Sequence[Item], on: frozenset[int], release_sequence: ReleaseSequence
 ) -> Finding:
     at = {item.event.id: n for n, item in enumerate(items) if item.event is not None}
-    evidence = _evidence(sites, items, at[race.first.id], at[race.second.id], True, release_sequence)
+    first, second = at[race.first.id], at[race.second.id]
+    evidence = Evidence(sites, items, first, second, race=True, release_sequence=release_sequence)
     violation = as_violation(msgspec.structs.replace(race, replay="", before=[]))
     return _finding(sites, violation, evidence, on)
-
-
-def _evidence(
-    sites: Sites, items: Sequence[Item], first: int, second: int, race: bool, release_sequence: ReleaseSequence
-) -> Evidence:
-    memory = {item.event.address: 0 for item in items if item.event is not None and item.event.address is not None}
-    return Evidence(sites, memory, items, first, second, race=race, release_sequence=release_sequence)
 
 
 def _finding(sites: Sites, violation: Violation, evidence: Evidence, on: frozenset[int]) -> Finding:

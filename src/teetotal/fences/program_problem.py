@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.verdict import Goal, Waiting
+from teetotal.answers.options import FenceOptions
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
 from teetotal.engines.executions.robustness import robustness
@@ -27,22 +26,15 @@ class ProgramProblem:
     def __init__(
         self,
         slots: Slots | Sequence[Slots],
-        models: Sequence[ModelName] = ("tso", "pso"),
-        goal: Goal = "robust",
-        semantics: Semantics = Semantics(),
+        options: FenceOptions = FenceOptions(),
         *,
         always: frozenset[int] = frozenset(),
         existing: frozenset[int] | None = None,
-        monitors: Sequence[str] = (),
-        waiting: Waiting = "skip",
-        loop_bound: int | None = None,
         budget: Budget | None = None,
     ) -> None:
         self.slots = [slots] if isinstance(slots, Slots) else list(slots)
-        self.models, self.goal, self.semantics = tuple(models), goal, semantics
-        self.always, self.loop_bound = always, loop_bound
+        self.options, self.always = options, always
         self.existing = always if existing is None else existing
-        self.monitors, self.waiting = monitors, waiting
         self.budget = budget or Budget()
         self.budget.begin()
         self.weighed = True
@@ -56,39 +48,37 @@ class ProgramProblem:
         found = []
         for slots in self.slots:
             program = slots.with_fences(on)
-            if self.loop_bound is not None:
-                program = msgspec.structs.replace(program, loop_bound=self.loop_bound)
-            violations = self._not_robust(program) if self.goal == "robust" else self._not_safe(program)
+            if self.options.loop_bound is not None:
+                program = msgspec.structs.replace(program, loop_bound=self.options.loop_bound)
+            violations = self._not_robust(program) if self.options.goal == "robust" else self._not_safe(program)
             for violation in violations:
-                clause = self._killers(violation, slots, on)
+                passed = slots.passed(violation.events, on)
+                clause = killers(violation.model, violation.events, violation.steps, passed)
                 if on != self.existing:  # a schedule of another program than the one that the user has
                     violation = msgspec.structs.replace(violation, replay="")
                 found.append(Finding(violation, clause))
         return found
 
-    def _killers(self, violation: Violation, slots: Slots, on: frozenset[int]) -> frozenset[int]:
-        passed = slots.passed(violation.events, on)
-        return killers(violation.model, violation.events, violation.steps, passed)
-
     def _not_robust(self, program: Program) -> list[Violation]:
+        asked = self.options
         found = robustness(
-            program, self.models, self.semantics, monitors=self.monitors, waiting=self.waiting, budget=self.budget
+            program, asked.models, asked.semantics, monitors=asked.monitors, waiting=asked.waiting, budget=self.budget
         )
         if found.interrupted:
             raise KeyboardInterrupt
-        violations = [violation for model in self.models for violation in found.violations[model]]
-        if not violations and not all(found.proves(model) for model in self.models):
+        violations = [violation for model in asked.models for violation in found.violations[model]]
+        if not violations and not all(found.proves(model) for model in asked.models):
             raise Undecided(f"robust or not is not known: {'; '.join(found.notes)}")
         return violations
 
     def _not_safe(self, program: Program) -> list[Violation]:
         """SC first: what is unsafe there stays so with any fences."""
         violations: list[Violation] = []
-        for model in ("sc", *self.models):
-            found = outcomes(program, model, self.semantics, budget=self.budget)
+        for model in ("sc", *self.options.models):
+            found = outcomes(program, model, self.options.semantics, budget=self.budget)
             if found.interrupted:
                 raise KeyboardInterrupt
-            violations += safety_violations(program, model, found, self.semantics)
+            violations += safety_violations(program, model, found, self.options.semantics)
             if not violations and not found.complete:
                 why = "a loop was cut; see --loop-bound" if found.cut else "the budget ran out; see --time"
                 raise Undecided(f"safe or not under {model.upper()} is not known: {why}")

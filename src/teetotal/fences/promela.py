@@ -17,7 +17,7 @@ from functools import cached_property
 
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.costs import PREFERRED, Costs
-from teetotal.answers.events import Event, Kind, ModelName, Semantics
+from teetotal.answers.events import Event, EventId, Kind, ModelName, Semantics
 from teetotal.answers.options import TRIAGE_SECONDS, FenceOptions
 from teetotal.answers.verdict import Goal, Verdict
 from teetotal.answers.violation import StoryStep
@@ -27,11 +27,10 @@ from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.results import violation
 from teetotal.engines.symbolic.schedules import Line, Replay
 from teetotal.engines.symbolic.verify import Outcome, robust, verify
-from teetotal.fences import text as texts
+from teetotal.fences.edits import Edit, Patched, apply
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.jobs import Job, Patch
 from teetotal.fences.killers import killers
-from teetotal.fences.sources import Patched
 from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.control_flow import comes_again
 from teetotal.programs.promela.instructions import Slot
@@ -145,8 +144,8 @@ def killers_of(replay: Replay) -> frozenset[int]:
     """The places whose fence would not let the run happen."""
     events: list[Event] = []
     steps: list[StoryStep] = []
-    passed: dict[tuple[int, int], Sequence[int]] = {}
-    numbers: dict[tuple[int, int], int] = {}
+    passed: dict[EventId, Sequence[tuple[int, Kind]]] = {}
+    numbers: dict[EventId, int] = {}
     for line in replay.lines:
         if line.committed is not None:
             event = line.committed
@@ -155,10 +154,10 @@ def killers_of(replay: Replay) -> frozenset[int]:
         event = line.event or _like_event(line, len(events))
         steps += (StoryStep(store.thread, "commit", numbers[store.id]) for store in line.flushed)
         steps.append(StoryStep(event.thread, "event", len(events)))
-        numbers[event.id], passed[event.id] = len(events), line.passed
+        numbers[event.id] = len(events)
+        passed[event.id] = [(site, replay.program.sites[site].kind) for site in line.passed]
         events.append(event)
-    kinds = [site.kind for site in replay.program.sites]
-    return killers(replay.model, events, steps, lambda event: [(site, kinds[site]) for site in passed[event.id]])
+    return killers(replay.model, events, steps, passed)
 
 
 def _like_event(line: Line, number: int) -> Event:
@@ -171,35 +170,34 @@ def _like_event(line: Line, number: int) -> Event:
 
 def patched(program: PromelaProgram, added: frozenset[int], removed: frozenset[int] = frozenset()) -> Patched:
     """The program's text with some fences more and some less. One beside a fence that goes is written in its place."""
-    edits: list[texts.Edit] = []
+    edits: list[Edit] = []
     gone = {program.sites[number].span.start: number for number in removed}
     for number in sorted(added, key=lambda number: (not program.sites[number].after, number)):
         site = program.sites[number]
         word, span = str(site.kind), site.span
         if span.start in gone:
             gone.pop(span.start)
-            edits.append(texts.Edit(span.start, span.end, word, number))
+            edits.append(Edit(span.start, span.end, word, number))
         elif site.after:
-            edits.append(texts.Edit(span.end, span.end, f"; {word}{';' * (span.follows is None)}", number))
+            edits.append(Edit(span.end, span.end, f"; {word}{';' * (span.follows is None)}", number))
         else:
-            edits.append(texts.Edit(span.start, span.start, f"{word}; ", number))
+            edits.append(Edit(span.start, span.start, f"{word}; ", number))
     edits += (_removal(program, number) for number in gone.values())
-    done = texts.apply(program.text, edits)
-    return Patched(done.text, done.lines, done.was)
+    return apply(program.text, edits)
 
 
-def _removal(program: PromelaProgram, number: int) -> texts.Edit:
+def _removal(program: PromelaProgram, number: int) -> Edit:
     """The statement goes with its separator, and with its line if that has nothing else."""
     text, span, instead = program.text, program.sites[number].span, program.sites[number].instead
     if instead:
-        return texts.Edit(span.start, span.end, instead, number)
+        return Edit(span.start, span.end, instead, number)
     assert span.follows is not None
     start, end = span.start, span.follows
     while text[start - 1 : start] in (" ", "\t"):
         start -= 1
     rest = text[end:].partition("\n")[0]
     alone = text[start - 1 : start] == "\n" and not rest.strip()
-    return texts.Edit(start, end + len(rest) + 1 if alone else end, "", number)
+    return Edit(start, end + len(rest) + 1 if alone else end, "", number)
 
 
 def job(path: str, text: str, options: FenceOptions, budget: Budget) -> Job:

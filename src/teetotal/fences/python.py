@@ -11,8 +11,8 @@ from typing import TypeGuard
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Kind, Location
 from teetotal.answers.remedies import Remedy
-from teetotal.fences.sources import Patched, Place, all_fences
-from teetotal.fences.text import Edit, apply, newline_of
+from teetotal.fences.edits import Edit, Patched, apply, newline_of
+from teetotal.fences.sources import Place, all_fences
 from teetotal.programs.program import Fence, Program
 from teetotal.programs.python import loader
 
@@ -104,7 +104,7 @@ class PythonSource:
             assert isinstance(kind, Kind)
             edits.append(self.added(place, f"yield {names[_NAMES[kind]]}()", (place, kind)))
         edits += self.removals(removed)
-        return Patched(*apply(self.text, edits))
+        return apply(self.text, edits)
 
     def added(self, place: object, words: str, key: object) -> Edit:
         """A line of its own in a gap."""

@@ -19,6 +19,7 @@ from teetotal.answers.remedies import Order, Remedy
 from teetotal.fences.insertion import Site
 from teetotal.fences.killers import Passed
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Instruction, Program, Thread
+from teetotal.programs.promela.control_flow import comes_again
 
 
 class Slot(NamedTuple):
@@ -62,7 +63,7 @@ class Slots:
                     passed.append((site, slot.kind))
                     state = program.update(thread, state, None)
                 state = program.update(thread, state, event.value if event.kind is Kind.LD else event.read)
-        return lambda event: found[event.id]
+        return found
 
 
 def from_fences(
@@ -153,9 +154,6 @@ def without_equals(slots: Sequence[Slots], keep: frozenset[int]) -> list[Slots]:
     return result
 
 
-ALWAYS = Branch(target=0).when
-
-
 def moved_to(instruction: Instruction, moved: Sequence[int]) -> Instruction:
     if isinstance(instruction, Branch):
         return msgspec.structs.replace(instruction, target=moved[instruction.target])
@@ -172,24 +170,6 @@ def without(code: Sequence[Instruction], cut: set[int]) -> tuple[Instruction, ..
 
 def in_loops(code: Sequence[Instruction]) -> set[int]:
     """The instructions that can come again: those that reach themselves."""
-
-    def following(pc: int) -> list[int]:
-        instruction = code[pc]
-        if not isinstance(instruction, Branch):
-            return [pc + 1]
-        return [instruction.target] if instruction.when == ALWAYS else [pc + 1, instruction.target]
-
     if not any(isinstance(i, Branch) and i.target <= pc for pc, i in enumerate(code)):
         return set()
-    looping = set()
-    for start in range(len(code)):
-        todo, seen = following(start), set()
-        while todo:
-            pc = todo.pop()
-            if pc in seen or pc >= len(code):
-                continue
-            seen.add(pc)
-            todo += following(pc)
-        if start in seen:
-            looping.add(start)
-    return looping
+    return {pc for pc in range(len(code)) if comes_again(code, pc)}

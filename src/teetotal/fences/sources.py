@@ -9,6 +9,7 @@ import msgspec
 
 from teetotal.answers.events import Kind, Location
 from teetotal.answers.remedies import KINDS, Remedy
+from teetotal.fences.edits import Patched
 from teetotal.programs.program import Fence, Instruction, Program, Thread
 
 
@@ -24,14 +25,6 @@ class Place(NamedTuple):
     existing: Kind | None = None
     kinds: tuple[Remedy, ...] = KINDS
     beside: frozenset[object] = frozenset()
-
-
-class Patched(NamedTuple):
-    """``lines``: where the fences ended up. ``was``: for each line its number before."""
-
-    text: str
-    lines: Mapping[object, int]
-    was: Sequence[int]
 
 
 class TextSource(Protocol):

@@ -14,12 +14,12 @@ from teetotal.generate.candidate import Litmus, litmus
 from teetotal.generate.cycles import Cycle
 from teetotal.generate.prediction import Prediction, predict
 
-__all__ = ["Cycle", "Litmus", "Prediction", "histories", "litmus", "predict", "programs"]
+__all__ = ["Cycle", "Litmus", "Prediction", "histories", "history", "litmus", "predict", "programs"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "histories":  # loaded when it is wanted: what it is made of is large
+    if name in ("histories", "history"):  # loaded when they are wanted: what they are made of is large
         from teetotal.histories import generate
 
-        return generate
+        return generate if name == "histories" else generate.history
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,9 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from teetotal import _core
-from teetotal.answers.errors import TeetotalError
+from teetotal.answers.errors import ArgumentError, TeetotalError
 from teetotal.answers.events import Kind, MachineName
+from teetotal.answers.history import HISTORY_KINDS, HistoryKind
 from teetotal.answers.verdict import Verdict
+from teetotal.histories import hard
 from teetotal.histories.check import check
 from teetotal.histories.history import NO_ADDRESS, History
 
@@ -61,6 +63,37 @@ class Columns:
                 False,
             )
         )
+
+
+def history(
+    kind: HistoryKind = "sc",
+    *,
+    seed: int = 0,
+    by_thread: bool = False,
+    reads: int = 1,
+    length: int = 2,
+    variables: int = 6,
+    clauses: int = 26,
+    **shape: Any,
+) -> History:
+    """As ``teetotal generate history`` makes them: a run of a machine (``shape`` is what ``random_history`` takes), one
+    with ``reads`` changed, the paper's of Figs 1c and 5, a ring of this ``length``, or a random formula."""
+    match kind:
+        case "sc":
+            return random_history(seed=seed, by_thread=by_thread, **shape)
+        case "tso" | "pso":
+            return weak_history(kind, seed=seed, by_thread=by_thread, **shape)
+        case "corrupted":
+            return corrupted_history(seed=seed, reads=reads, by_thread=by_thread, **shape)
+        case "fig1c":
+            return hard.unorderable()
+        case "fig5":
+            return hard.two_pairs()
+        case "ring":
+            return hard.ring(length)
+        case "formula":
+            return hard.formula(hard.random_formula(variables, clauses, seed), f"formula-{seed}")
+    raise ArgumentError(f"kind: {kind!r} is none of {', '.join(HISTORY_KINDS)}")
 
 
 def random_history(

@@ -22,20 +22,6 @@ from teetotal.models.sc import SC
 from teetotal.models.tso import TSO
 
 __all__ = [
-    "PSO",
-    "SC",
-    "TSO",
-    "Memory",
-    "ProgramLike",
-    "Run",
-    "Trace",
-    "Write",
-    "conflict_order",
-    "executions",
-    "final_states",
-    "happens_before",
-    "is_sc",
-    "replay",
-    "robust",
-    "traces",
-]
+    "PSO", "SC", "TSO", "Memory", "ProgramLike", "Run", "Trace", "Write", "conflict_order", "executions",
+    "final_states", "happens_before", "is_sc", "replay", "robust", "traces",
+]  # fmt: skip

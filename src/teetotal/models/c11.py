@@ -301,17 +301,6 @@ def final(program: ProgramLike, state: State) -> bool:
     return all(program.halted(thread, local) for thread, local in enumerate(state.locals))
 
 
-def final_states(
-    program: ProgramLike, release_sequence: ReleaseSequence = "c20", *, most: int | None = None
-) -> set[tuple[tuple[Hashable, ...], tuple[tuple[str, int], ...]]]:
-    """Local states and memory, of graphs in which every thread has ended: as ``models.final_states`` of the machines."""
-    return {
-        (state.locals, tuple(sorted(state.memory().items())))
-        for state in states(program, release_sequence, most=most)
-        if final(program, state)
-    }
-
-
 def verdict(program: ProgramLike, release_sequence: ReleaseSequence = "c20", *, most: int | None = None) -> Verdict:
     """``race``: some SC graph has one. ``weak``: some consistent graph is not SC. ``robust``: neither."""
     found: Verdict = "robust"

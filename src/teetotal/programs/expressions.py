@@ -73,6 +73,14 @@ OPERATORS: dict[str, Callable[..., int]] = {
     "%": operator.mod,
 }
 """The order is the numbering of the core's opcodes. The divisor of ``//`` and ``%`` is a constant other than 0."""
+BINDING = {
+    operator: strength
+    for strength, operators in enumerate(
+        ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"), start=1
+    )
+    for operator in operators.split()
+}
+"""How tightly each of C's binary operators binds; all of them to the left."""
 
 
 def wrap(value: int) -> int:

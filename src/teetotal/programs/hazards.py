@@ -46,7 +46,7 @@ def hazards(program: Program) -> list[Hazard]:
         for cycle in _cycles(first, segments):
             key = frozenset((segment.thread, segment.load, segment.store) for segment in cycle)
             if key not in found and len(found) < MOST:
-                found[key] = _told(program, cycle)
+                found[key] = _hazard(program, cycle)
     return list(found.values())
 
 
@@ -126,7 +126,7 @@ def _place(address: Expr) -> str | None:
     return address.name if isinstance(address, Addr) else None
 
 
-def _told(program: Program, cycle: list[Segment]) -> Hazard:
+def _hazard(program: Program, cycle: list[Segment]) -> Hazard:
     texts, places = [], []
     for segment in cycle:
         code = program.threads[segment.thread].code

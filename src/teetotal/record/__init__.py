@@ -6,7 +6,7 @@ Each source gives ``Recorded`` runs of random clients, one by one, for as long a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from teetotal.record.clients import Client, Recorded, Shape
@@ -18,23 +18,9 @@ from teetotal.record.simulation import BUGS, NEED_BUFFERS, PROTOCOLS, Machine, s
 from teetotal.record.stress import stress
 
 __all__ = [
-    "BUGS",
-    "NEED_BUFFERS",
-    "PROTOCOLS",
-    "Client",
-    "Machine",
-    "Recorded",
-    "RecordedExecution",
-    "Recording",
-    "Shape",
-    "available",
-    "hardware",
-    "postgres",
-    "program",
-    "redis",
-    "simulate",
-    "stress",
-]
+    "BUGS", "NEED_BUFFERS", "PROTOCOLS", "Client", "Machine", "Recorded", "RecordedExecution", "Recording", "Shape",
+    "available", "hardware", "postgres", "program", "redis", "simulate", "stress",
+]  # fmt: skip
 
 
 def redis(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **servers: Any) -> Iterator[Recorded]:
@@ -53,14 +39,20 @@ def postgres(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **se
         yield from runs(database, shape, count=count, seed=seed)
 
 
-def program(*files: str, flags: tuple[str, ...] = (), **settings: Any) -> Iterator[RecordedExecution]:
+def program(
+    *files: str,
+    compiler: str | None = None,
+    flags: Sequence[str] = (),
+    arguments: Sequence[str] = (),
+    trust: bool = False,
+    native: bool = False,
+    **settings: Any,
+) -> Iterator[RecordedExecution]:
     """Random executions of a C or C++ program: ``program("queue.c", count=10, seed=0, model="sc")``. They come when all of
     them have ended. ``program("queue.c", native=True, window=100_000)``: one run without the explorer, window by window."""
     from teetotal.programs.c.build import Source
-    from teetotal.record.natively import natively
+    from teetotal.record.native_runs import natively
     from teetotal.record.programs import executed, settled
 
-    compiler, arguments = settings.pop("compiler", None), tuple(settings.pop("arguments", ()))
-    source = Source(files, tuple(flags), compiler, arguments, settings.pop("trust", False))
-    natively_ = settings.pop("native", False)
-    yield from natively(source, **settings) if natively_ else settled(executed(source, **settings))
+    source = Source(files, tuple(flags), compiler, tuple(arguments), trust)
+    yield from natively(source, **settings) if native else settled(executed(source, **settings))

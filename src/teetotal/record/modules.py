@@ -65,16 +65,16 @@ class Modules:
 
     @property
     def program(self) -> Names:
-        names = self._of(self._program)
+        names = self._names_in(self._program)
         assert names is not None, "it is an ELF file: it was looked at"
         return names
 
     def names(self, address: int) -> Names | None:
         """Of the module that an address belongs to."""
         file = self._file(address)
-        return self._of(file) if file.startswith("/") else None
+        return self._names_in(file) if file.startswith("/") else None
 
-    def _of(self, file: str) -> Names | None:
+    def _names_in(self, file: str) -> Names | None:
         key = (file, self._bases.get(file, 0))
         if key not in self._names:
             if file not in self._symbols:

@@ -124,12 +124,12 @@ def opened(server: str | None = None, read_from: str | None = None, *, replica: 
     if are_named(server, read_from, replica):
         yield Postgres(Place(server or ""), None if read_from is None else Place(read_from))
         return
-    with scratch_folder() as folder, _own(Path(folder), replica) as places:
+    with scratch_folder() as folder, _own_servers(Path(folder), replica) as places:
         yield Postgres(*places)
 
 
 @contextmanager
-def _own(folder: Path, replica: bool) -> Iterator[list[Place]]:
+def _own_servers(folder: Path, replica: bool) -> Iterator[list[Place]]:
     user = "postgres" if os.geteuid() == 0 else None  # it refuses to be run by root
     data, copy = folder / "primary", folder / "replica"
     for directory in (data, copy):

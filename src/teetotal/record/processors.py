@@ -15,7 +15,7 @@ import numpy as np
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Kind
 from teetotal.record.clients import Client, Recorded, Shape
-from teetotal.record.native import Test, running
+from teetotal.record.harness import Test, running
 
 Lines = Literal["separate", "shared"]
 STRIDE: dict[Lines, int] = {"separate": 64, "shared": 8}

@@ -111,9 +111,9 @@ def opened(server: str | None = None, read_from: str | None = None, *, replica: 
         yield Redis(address(server or "", PORT), None if read_from is None else address(read_from, PORT))
         return
     with scratch_folder() as folder, ExitStack() as servers:
-        primary = servers.enter_context(_own(Path(folder) / "primary", *LAG))
+        primary = servers.enter_context(_own_server(Path(folder) / "primary", *LAG))
         copy = (
-            servers.enter_context(_own(Path(folder) / "replica", "--replicaof", *map(str, primary)))
+            servers.enter_context(_own_server(Path(folder) / "replica", "--replicaof", *map(str, primary)))
             if replica
             else None
         )
@@ -121,7 +121,7 @@ def opened(server: str | None = None, read_from: str | None = None, *, replica: 
 
 
 @contextmanager
-def _own(folder: Path, *options: str) -> Iterator[tuple[str, int]]:
+def _own_server(folder: Path, *options: str) -> Iterator[tuple[str, int]]:
     command = program("redis-server", "redis-server")
     folder.mkdir()
     place = ("127.0.0.1", free_port())

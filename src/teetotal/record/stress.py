@@ -34,7 +34,7 @@ from teetotal.programs.program import (
     Store,
     Unlock,
 )
-from teetotal.record.native import Test, running
+from teetotal.record.harness import Test, running
 from teetotal.record.processors import MAX_THREADS, STRIDE, Lines
 
 PATIENCE = 1 << 22

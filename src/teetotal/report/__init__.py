@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from teetotal.answers.answer import Answer
 from teetotal.answers.check import CheckAnswer
@@ -13,19 +14,29 @@ from teetotal.answers.monitor import MonitorAnswer
 from teetotal.answers.replay import ReplayAnswer
 from teetotal.answers.verify import VerifyAnswer
 from teetotal.report.json import to_json
+from teetotal.report.results import read
 from teetotal.report.style import PLAIN, Page
 
-__all__ = ["as_format", "text", "to_json"]
+__all__ = ["as_format", "json_schema", "read", "text", "to_json"]
 
 
-def as_format(answers: Answer | Iterable[Answer], format: str) -> str:
-    """One or several as ``--output`` writes them: ``json``, ``html``, ``sarif``, ``junit`` or ``github``."""
+def as_format(answers: Answer | Iterable[Answer | dict[str, Any]], format: str) -> str:
+    """One or several as ``--output`` writes them: ``json``, ``html``, ``sarif``, ``junit`` or ``github``. What ``read``
+    gives will do, too."""
     from teetotal.report.formats import FORMATS
     from teetotal.report.json import to_plain
 
     if format not in FORMATS:
         raise TeetotalError(f"{format!r} is no format; there are {', '.join(FORMATS)}")
-    return FORMATS[format]([to_plain(answer) for answer in ([answers] if isinstance(answers, Answer) else answers)])
+    several = [answers] if isinstance(answers, Answer) else answers
+    return FORMATS[format]([answer if isinstance(answer, dict) else to_plain(answer) for answer in several])
+
+
+def json_schema() -> dict[str, Any]:
+    """Of every object that ``to_json`` makes."""
+    from teetotal.report.schema import schema
+
+    return schema()
 
 
 def text(answer: Answer, page: Page = PLAIN) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,36 +17,22 @@ def json_lines(answers: Sequence[Plain]) -> str:
     return "".join(f"{encoded(answer)}\n" for answer in answers)
 
 
-def _html(answers: Sequence[Plain]) -> str:
-    from teetotal.report.html import page
+def _loaded_late(module: str, function: str) -> Renderer:
+    """Loaded when it is wanted."""
 
-    return page(answers)
+    def render(answers: Sequence[Plain]) -> str:
+        made: str = getattr(importlib.import_module(f"teetotal.report.{module}"), function)(answers)
+        return made
 
-
-def _sarif(answers: Sequence[Plain]) -> str:
-    from teetotal.report.sarif import sarif
-
-    return sarif(answers)
-
-
-def _junit(answers: Sequence[Plain]) -> str:
-    from teetotal.report.junit import junit
-
-    return junit(answers)
-
-
-def _github(answers: Sequence[Plain]) -> str:
-    from teetotal.report.github import github
-
-    return github(answers)
+    return render
 
 
 FORMATS: dict[str, Renderer] = {
     "json": json_lines,
-    "html": _html,
-    "sarif": _sarif,
-    "junit": _junit,
-    "github": _github,
+    "html": _loaded_late("html", "page"),
+    "sarif": _loaded_late("sarif", "sarif"),
+    "junit": _loaded_late("junit", "junit"),
+    "github": _loaded_late("github", "github"),
 }
 WITHOUT_VERDICTS = ("json", "html")
 """Those that can hold what is no verdict: rows of a table, recordings."""

@@ -10,7 +10,7 @@ from html import escape
 
 from teetotal.answers.answer import Answer
 from teetotal.answers.violation import Violation
-from teetotal.report.terminal import told_as
+from teetotal.report.terminal import headline_of
 
 _LANE, _BOX, _ROW, _TOP, _LEFT = 300, 232, 26, 58, 14
 _CHARACTERS = 34
@@ -28,7 +28,7 @@ def register() -> None:
 def html(answer: Answer) -> str:
     """The verdict, what was found in a line each, and the picture of the first."""
     violations: list[Violation] = getattr(answer, "violations", [])
-    found = dict.fromkeys(told_as(violation, answer.input) for violation in violations if violation.steps)
+    found = dict.fromkeys(headline_of(violation, answer.input) for violation in violations if violation.steps)
     lines = "".join(f"<li>{escape(line)}</li>" for line in list(found)[:5])
     more = f"<li>and {len(found) - 5} more</li>" if len(found) > 5 else ""
     notes = "".join(f"<li>note: {escape(note)}</li>" for note in answer.notes)
@@ -47,7 +47,7 @@ def drawn(violation: Violation, source: str) -> str:
     threads = sorted({step.thread for step in violation.steps})
     lanes = {thread: _LEFT + number * _LANE for number, thread in enumerate(threads)}
     width, height = _LEFT * 2 + len(threads) * _LANE, _TOP + (len(violation.steps) + 1) * _ROW + 8
-    title = told_as(violation, source)
+    title = headline_of(violation, source)
     body = "".join(_body(violation, lanes))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '

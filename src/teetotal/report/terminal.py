@@ -106,7 +106,7 @@ def _violations(result: CheckAnswer, page: Page, every: bool) -> Iterator[str]:
         return
     yield ""
     yield f"{len(untold)} more (--violations tells {'it' if len(untold) == 1 else 'them all'}):"
-    headlines = Counter(told_as(other.violation, result.input, page, other.models) for other in untold)
+    headlines = Counter(headline_of(other.violation, result.input, page, other.models) for other in untold)
     for line, count in list(headlines.items())[: None if page.unfolded else MOST]:
         yield from page.wrapped(f"{line}{'' if count == 1 else f' ({count} of them)'}", "  ")
     if not page.unfolded and len(headlines) > MOST:
@@ -121,11 +121,11 @@ def _is_news(violation: Violation, told: list[Found]) -> bool:
 
 def tell(violation: Violation, source: str, page: Page = PLAIN, models: Sequence[ModelName] = ()) -> Iterator[str]:
     """One violation: where, the execution step by step, with the buffers, and why it is not sequentially consistent."""
-    yield from page.wrapped(told_as(violation, source, page, models))
+    yield from page.wrapped(headline_of(violation, source, page, models))
     yield from story.tell(violation, source, page)
 
 
-def told_as(violation: Violation, source: str, page: Page = PLAIN, models: Sequence[ModelName] = ()) -> str:
+def headline_of(violation: Violation, source: str, page: Page = PLAIN, models: Sequence[ModelName] = ()) -> str:
     """A violation in a line."""
     under = _models(models or [violation.model])
     if violation.kind == "robustness":

@@ -37,12 +37,12 @@ class Counts(NamedTuple):
 
     def pairs(self, monitor: str, *, by_line: bool = False) -> int:
         """Of the delayed store and the deciding event, told apart by instruction or by line of code."""
-        return len({(told[0], told[2]) for told in self._told(monitor, by_line)})
+        return len({(told[0], told[2]) for told in self._distinct(monitor, by_line)})
 
     def distinct(self, monitor: str, *, by_line: bool = False) -> int:
-        return len(self._told(monitor, by_line))
+        return len(self._distinct(monitor, by_line))
 
-    def _told(self, monitor: str, by_line: bool) -> set[tuple[object, ...]]:
+    def _distinct(self, monitor: str, by_line: bool) -> set[tuple[object, ...]]:
         return {tuple(self.lines[place] if by_line else place for place in told) for told in self.triples[monitor]}
 
 

@@ -163,7 +163,7 @@ class Log:
             self.file.close()
 
 
-def told(tallies: Sequence[Tally], seconds: float) -> Iterator[str]:
+def lines_about(tallies: Sequence[Tally], seconds: float) -> Iterator[str]:
     """A line for each worker."""
     for number, tally in enumerate(tallies):
         rate = f"{tally.executions / tally.busy:,.0f} executions a second, " if tally.executions and tally.busy else ""

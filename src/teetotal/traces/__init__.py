@@ -138,17 +138,6 @@ def convert(source: str | Path, target: str | Path | BinaryIO, format: Format | 
 
 
 __all__ = [
-    "Batch",
-    "Format",
-    "Tables",
-    "TraceFileError",
-    "TraceReader",
-    "Writer",
-    "convert",
-    "create",
-    "event_of",
-    "open_trace",
-    "read",
-    "to_trace",
-    "write",
-]
+    "Batch", "Format", "Tables", "TraceFileError", "TraceReader", "Writer", "convert", "create", "event_of",
+    "open_trace", "read", "to_trace", "write",
+]  # fmt: skip

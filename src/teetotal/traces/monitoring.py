@@ -57,7 +57,7 @@ def monitor(
     try:
         for batch in reader.batches():
             try:
-                watch.feed(_as_asked(batch, options.semantics))
+                watch.feed(_with_failed_cas(batch, options.semantics))
             except TeetotalError as unsupported:
                 raise TeetotalError(f"{reader.source.name}: {unsupported}") from None
             tick()
@@ -153,12 +153,12 @@ class Watch:
 
     def violations(self, again: str | None) -> list[MonitorViolation]:
         found = [(watcher, watcher.counts()) for watcher in self.watchers]
-        lost = {number for watcher, _ in found for told in watcher.told.values() for number in told.lost}
+        lost = {number for watcher, _ in found for seen in watcher.first_seen.values() for number in seen.lost}
         recalled = recall(again, lost, self.options.semantics) if again is not None else {}
         return [
-            told.violation(watcher.info, counts[key], [self.places.text(place) for place in key], recalled)
+            seen.violation(watcher.info, counts[key], [self.places.text(place) for place in key], recalled)
             for watcher, counts in found
-            for key, told in watcher.told.items()
+            for key, seen in watcher.first_seen.items()
         ]
 
 
@@ -169,7 +169,7 @@ class Watcher:
         self.info = monitor_info(name)
         self.stream = Stream(name, options.semantics)
         self.group = options.group
-        self.told: dict[tuple[int, ...], Told] = {}
+        self.first_seen: dict[tuple[int, ...], FirstSeen] = {}
         self._triples = 0
 
     def collect(self, window: Window) -> None:
@@ -177,8 +177,8 @@ class Watcher:
         for distinct in self.stream.distinct(self._triples):
             self._triples += 1
             key = self._key(distinct.first)
-            if key not in self.told:
-                self.told[key] = Told(distinct.first, window)
+            if key not in self.first_seen:
+                self.first_seen[key] = FirstSeen(distinct.first, window)
 
     def counts(self) -> Counter[tuple[int, ...]]:
         """How often each was seen."""
@@ -191,7 +191,7 @@ class Watcher:
         return report.pair if self.group == "pair" else report.triple
 
 
-class Told:
+class FirstSeen:
     """A report as it is told: made while the events are still in the window."""
 
     def __init__(self, report: Report, window: Window) -> None:
@@ -383,7 +383,7 @@ def recall(path: str, numbers: set[int], semantics: Semantics) -> dict[int, Even
     with open_trace(path) as reader:
         window = Window(0, reader.tables)
         for batch in reader.batches():
-            window.add(_as_asked(batch, semantics))
+            window.add(_with_failed_cas(batch, semantics))
             while waiting and waiting[0] < batch.first + batch.size:
                 number = waiting.popleft()
                 found[number] = window.event(number)
@@ -392,7 +392,7 @@ def recall(path: str, numbers: set[int], semantics: Semantics) -> dict[int, Even
     return found
 
 
-def _as_asked(batch: Batch, semantics: Semantics) -> Batch:
+def _with_failed_cas(batch: Batch, semantics: Semantics) -> Batch:
     """With ``failed_cas="write"``, an rmw that was recorded as a read wrote the old value back."""
     if semantics.failed_cas == "read":
         return batch

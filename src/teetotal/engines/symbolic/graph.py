@@ -20,8 +20,8 @@ from teetotal.engines.symbolic.symmetry import interchangeable
 from teetotal.programs.program import Lock, Rmw, Unlock
 from teetotal.programs.promela.evaluation import ghosts_hold
 from teetotal.programs.promela.instructions import AccessAction, Atomically, Begin, Control, Fenced, Tau
+from teetotal.programs.promela.live_locations import Unread
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.programs.promela.unread import Unread
 
 MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}
 TAU, LOAD, STORE, MFENCE, SFENCE, ATOMIC = range(6)

@@ -15,15 +15,8 @@ from teetotal.programs.observation import filtered, observation
 from teetotal.programs.program import Program
 
 __all__ = [
-    "ARCHITECTURES",
-    "Dialect",
-    "InexpressibleError",
-    "filtered",
-    "observation",
-    "read",
-    "read_file",
-    "write",
-]
+    "ARCHITECTURES", "Dialect", "InexpressibleError", "filtered", "observation", "read", "read_file", "write",
+]  # fmt: skip
 
 ARCHITECTURES = ("X86", "X86_64", "C")
 

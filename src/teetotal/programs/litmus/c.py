@@ -13,8 +13,9 @@ from typing import NamedTuple
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
 from teetotal.programs.expressions import Const, Expr, Final, op
+from teetotal.programs.labels import Label
 from teetotal.programs.litmus import conditions
-from teetotal.programs.litmus.c_code import Code, Label
+from teetotal.programs.litmus.c_code import Code
 from teetotal.programs.litmus.c_expressions import TOKEN, Expressions
 from teetotal.programs.litmus.c_types import PLAIN, CType, Typed, declared, fitted, has_unsigned
 from teetotal.programs.litmus.conditions import Place

@@ -29,9 +29,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from teetotal.answers.events import MemoryOrder
+from teetotal.answers.events import Kind, MemoryOrder
 from teetotal.programs.expressions import Expr, Old, Reg, op
-from teetotal.programs.litmus.c_code import Code, Label
+from teetotal.programs.labels import Label
+from teetotal.programs.litmus.c_code import Code
 from teetotal.programs.litmus.c_types import Typed, fetched
 
 ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
@@ -55,15 +56,15 @@ def load(code: Code, address: Expr, order: str = "seq_cst") -> Expr:
 
 def store(code: Code, address: Expr, value: Expr, order: str = "seq_cst") -> None:
     if order in _RELEASES:
-        code.sfence()
+        code.fence(Kind.SFENCE)
     code.store(address, value, _effective(order))
     if order == "seq_cst":
-        code.mfence()
+        code.fence(Kind.MFENCE)
 
 
 def exchange(code: Code, address: Expr, value: Expr, order: str = "seq_cst") -> Expr:
     if order in _RELEASES:
-        code.sfence()
+        code.fence(Kind.SFENCE)
     return code.rmw(address, value, _effective(order))
 
 
@@ -72,7 +73,7 @@ def compare_and_swap(
 ) -> Expr:
     """Linux's ``cmpxchg``: the old value."""
     if order in _RELEASES:
-        code.sfence()
+        code.fence(Kind.SFENCE)
     failure = failure or _WHERE_IT_FAILS.get(order, order)
     return code.rmw(address, new, _effective(order), op("==", Old(), expected), _effective(failure))
 
@@ -97,11 +98,11 @@ def compare_exchange(
 
 def fence(code: Code, order: str) -> None:
     if order == "seq_cst":
-        code.mfence("seq_cst")
+        code.fence(Kind.MFENCE, "seq_cst")
     elif order in _RELEASES:
-        code.sfence(_effective(order))
+        code.fence(Kind.SFENCE, _effective(order))
     elif order != "relaxed":
-        code.fence("acquire")
+        code.fence(Kind.FENCE, "acquire")
 
 
 def nothing(code: Code, order: str = "") -> None:
@@ -111,7 +112,7 @@ def nothing(code: Code, order: str = "") -> None:
 def _fetch(operator: str) -> Callable[..., Expr]:
     def fetch(code: Code, address: Expr, value: Typed, order: str = "seq_cst") -> Expr:
         if order in _RELEASES:
-            code.sfence()
+            code.fence(Kind.SFENCE)
         return code.rmw(address, fetched(operator, value), _effective(order))
 
     return fetch

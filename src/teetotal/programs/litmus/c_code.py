@@ -8,29 +8,17 @@ import msgspec
 
 from teetotal.answers.events import Kind, Location, MemoryOrder
 from teetotal.programs.expressions import Const, Expr, Op, Reg, leaves
-from teetotal.programs.program import Assign, Branch, Fence, Instruction, Load, Lock, Rmw, Store, Unlock
+from teetotal.programs.labels import Item, Jump, Label, resolved
+from teetotal.programs.program import Assign, Fence, Instruction, Load, Lock, Rmw, Store, Unlock
 
 ALWAYS = Const(1)
-
-
-class Label:
-    """A place in the code that jumps can name before it is known."""
-
-
-class Jump:
-    """A Branch whose target is not known yet."""
-
-    def __init__(self, label: Label, when: Expr, location: Location) -> None:
-        self.label = label
-        self.when = when
-        self.location = location
 
 
 class Code:
     """``taken`` are the names that the C code uses: a register of our own has none of them."""
 
     def __init__(self, taken: Set[str]) -> None:
-        self.items: list[Instruction | Label | Jump] = []
+        self.items: list[Item] = []
         self.registers: dict[str, int] = {}
         self.here = Location("", 0)
         self.taken = taken
@@ -103,14 +91,8 @@ class Code:
         )
         return Reg(name)
 
-    def mfence(self, order: MemoryOrder = "na") -> None:
-        self.items.append(Fence(kind=Kind.MFENCE, order=order, location=self.here))
-
-    def sfence(self, order: MemoryOrder = "na") -> None:
-        self.items.append(Fence(kind=Kind.SFENCE, order=order, location=self.here))
-
-    def fence(self, order: MemoryOrder) -> None:
-        self.items.append(Fence(kind=Kind.FENCE, order=order, location=self.here))
+    def fence(self, kind: Kind, order: MemoryOrder = "na") -> None:
+        self.items.append(Fence(kind=kind, order=order, location=self.here))
 
     def lock(self, address: Expr) -> None:
         self.items.append(Lock(address=address, location=self.here))
@@ -129,20 +111,7 @@ class Code:
 
     def finish(self) -> tuple[Instruction, ...]:
         """The instructions; from here on, ``registers`` has no temporaries but those that they use."""
-        positions: dict[Label, int] = {}
-        count = 0
-        for item in self.items:
-            if isinstance(item, Label):
-                positions[item] = count
-            else:
-                count += 1
-        code = tuple(
-            Branch(target=positions[item.label], when=item.when, location=item.location)
-            if isinstance(item, Jump)
-            else item
-            for item in self.items
-            if not isinstance(item, Label)
-        )
+        code = resolved(self.items)
         used = {name for instruction in code for name in _registers(instruction)}
         for name in self.registers.keys() - self.taken - used:
             del self.registers[name]

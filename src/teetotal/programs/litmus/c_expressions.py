@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from teetotal.programs.expressions import Addr, Const, Expr, Reg, op
+from teetotal.programs.expressions import BINDING, Addr, Const, Expr, Reg, op
+from teetotal.programs.labels import Jump, Label
 from teetotal.programs.litmus.c_calls import CALLS, ORDERS, Local
-from teetotal.programs.litmus.c_code import Code, Jump, Label
+from teetotal.programs.litmus.c_code import Code
 from teetotal.programs.litmus.c_types import (
     INT,
     PLAIN,
@@ -35,14 +36,6 @@ TOKEN = re.compile(
 _SUFFIX = re.compile(r"[uUlL]+\Z")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 
-_BINDING = {
-    operator: strength
-    for strength, operators in enumerate(
-        ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"), start=1
-    )
-    for operator in operators.split()
-}
-"""How tightly each binary operator binds; all of them to the left."""
 DEEPEST = 40
 """An expression deeper than this is cut in two by a register, so that no evaluator's stack minds."""
 _WORDS = {"||": "or", "&&": "and"}
@@ -99,7 +92,7 @@ class Expressions:
     def typed(self, weakest: int = 1) -> Typed:
         """Operators that bind at least as tightly as the weakest."""
         left = self.unary()
-        while (strength := _BINDING.get(self.tokens.peek(), 0)) >= weakest:
+        while (strength := BINDING.get(self.tokens.peek(), 0)) >= weakest:
             operator = self.tokens.next()
             combine = self.logical if operator in _WORDS else self.binary
             left = combine(operator, left, strength + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from teetotal.programs.expressions import Const, Reg, leaves
 from teetotal.programs.program import Branch
 from teetotal.programs.promela.instructions import Choose, Instruction
@@ -22,7 +24,7 @@ def liveness(code: tuple[Instruction, ...], registers: list[str]) -> list[tuple[
     return [tuple(name in alive for name in registers) for alive in live]
 
 
-def successors(code: tuple[Instruction, ...], pc: int) -> list[int]:
+def successors(code: Sequence[Instruction], pc: int) -> list[int]:
     instruction = code[pc]
     match instruction:
         case Branch(target=target, when=Const(value)) if value:
@@ -34,12 +36,12 @@ def successors(code: tuple[Instruction, ...], pc: int) -> list[int]:
     return [pc + 1]
 
 
-def comes_again(code: tuple[Instruction, ...], start: int) -> bool:
+def comes_again(code: Sequence[Instruction], start: int) -> bool:
     """Whether an instruction reaches itself."""
     return start in reachable(code, successors(code, start))
 
 
-def reachable(code: tuple[Instruction, ...], starts: list[int]) -> set[int]:
+def reachable(code: Sequence[Instruction], starts: list[int]) -> set[int]:
     """Every instruction that a process comes to from there."""
     todo, seen = list(starts), set[int]()
     while todo:

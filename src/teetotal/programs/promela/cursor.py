@@ -28,41 +28,11 @@ REFUSED = {
     "enabled": "enabled()",
     "np_": "np_",
 }
-KEYWORDS = {
-    *TYPES,
-    *REFUSED,
-    *(
-        "if",
-        "fi",
-        "do",
-        "od",
-        "else",
-        "goto",
-        "break",
-        "atomic",
-        "d_step",
-        "assert",
-        "skip",
-        "active",
-        "proctype",
-        "init",
-    ),
-    *(
-        "run",
-        "inline",
-        "ghost",
-        "forbidden",
-        "mfence",
-        "sfence",
-        "cas",
-        "xchg",
-        "fetch_add",
-        "lock",
-        "unlock",
-        "printf",
-    ),
-    *("select", "for", "true", "false", "mtype", "hidden", "show", "local"),
-}
+_OTHERS = (
+    "if fi do od else goto break atomic d_step assert skip active proctype init run inline ghost forbidden mfence sfence "
+    "cas xchg fetch_add lock unlock printf select for true false hidden show local"
+)
+KEYWORDS = {*TYPES, *REFUSED, *_OTHERS.split()}
 
 
 class Cursor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from teetotal.programs.expressions import BINDING
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.cursor import Cursor
 from teetotal.programs.promela.folding import fold
@@ -9,19 +10,6 @@ from teetotal.programs.promela.lexer import Token
 
 LONGEST_NUMBER = 20
 """Digits: more than any number has that a variable can hold."""
-BINARY = [
-    ["||"],
-    ["&&"],
-    ["|"],
-    ["^"],
-    ["&"],
-    ["==", "!="],
-    ["<", "<=", ">", ">="],
-    ["<<", ">>"],
-    ["+", "-"],
-    ["*", "/", "%"],
-]
-"""From the weakest binding to the strongest, as in C."""
 
 
 class ExpressionParser(Cursor):
@@ -32,15 +20,14 @@ class ExpressionParser(Cursor):
         self.mtypes: dict[str, int] = {}
 
     def expression(self) -> s.Expression:
-        return fold(self.binary(0))
+        return fold(self.binary(1))
 
-    def binary(self, level: int) -> s.Expression:
-        if level == len(BINARY):
-            return self.unary()
-        left = self.binary(level + 1)
-        while self.at(*BINARY[level]):
+    def binary(self, weakest: int) -> s.Expression:
+        """Operators that bind at least as tightly as the weakest."""
+        left = self.unary()
+        while self.token.kind == "punctuation" and (strength := BINDING.get(self.token.text, 0)) >= weakest:
             token = self.next()
-            left = fold(s.Operation(token.text, (left, self.binary(level + 1)), token.location))
+            left = fold(s.Operation(token.text, (left, self.binary(strength + 1)), token.location))
         return left
 
     def unary(self) -> s.Expression:

@@ -86,12 +86,12 @@ class Operands:
         self.targets.append(None)
         return len(self.targets) - 1
 
-    def here(self, target: int) -> None:
+    def place(self, target: int) -> None:
         self.targets[target] = len(self.code)
 
     def placed(self) -> int:
         target = self.target()
-        self.here(target)
+        self.place(target)
         return target
 
     def temporary(self) -> str:

@@ -66,13 +66,13 @@ class Body(Operands):
         self.code = [i if isinstance(i, Spawn) else retargeted(i, places) for i in self.code]
 
     def process(self) -> Process:
-        return Process(self.title, self.number, tuple(self.plain()), self.registers)
+        return Process(self.title, self.number, tuple(self.without_spawns()), self.registers)
 
     @property
     def title(self) -> str:
         return "init" if self.proctype.name == ":init:" else f"{self.proctype.name}[{self.number}]"
 
-    def plain(self) -> Iterator[Instruction]:
+    def without_spawns(self) -> Iterator[Instruction]:
         for instruction in self.code:
             assert not isinstance(instruction, Spawn)
             yield instruction
@@ -155,7 +155,7 @@ class Body(Operands):
             self.defined[label] = statement.location
             if self.atomic is not None:
                 self.inside_atomic.add(label)
-            self.here(self.named_target(label))
+            self.place(self.named_target(label))
         marked = tuple(n for n in statement.labels if (self.proctype.name, n) in self.scope.observed)
         if marked:
             if self.atomic is not None:
@@ -322,7 +322,7 @@ class Body(Operands):
         if statement.loops:
             self.breaks.append(end)
         for option, arm in zip(statement.options, arms, strict=True):
-            self.here(arm)
+            self.place(arm)
             if isinstance(option[0], s.Guard | s.Else):
                 self.sequence(option[1:], gap=self.gap_behind_guard(option))
             else:
@@ -330,7 +330,7 @@ class Body(Operands):
             self.emit(Branch(target=top if statement.loops else end, location=option[-1].location))
         if statement.loops:
             self.breaks.pop()
-        self.here(end)
+        self.place(end)
 
     def gap_behind_guard(self, option: Sequence[s.Statement]) -> bool:
         """Written in front of the next statement, behind the arrow, where there is one."""
@@ -354,10 +354,10 @@ class Body(Operands):
         arms, end = [self.target() for _ in values], self.target()
         self.emit(Choose(arms=tuple((Const(1), arm) for arm in arms), location=at))
         for value, arm in zip(values, arms, strict=True):
-            self.here(arm)
+            self.place(arm)
             self.assign_local(statement.target, Const(value), known, at)
             self.emit(Branch(target=end, location=at))
-        self.here(end)
+        self.place(end)
 
     def block(self, statement: s.Atomic) -> None:
         if self.atomic is not None:

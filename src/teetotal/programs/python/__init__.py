@@ -35,26 +35,6 @@ from teetotal.programs.python.operations import (
 )
 
 __all__ = [
-    "Array",
-    "acq_rel",
-    "acquire",
-    "address",
-    "array",
-    "assume",
-    "cas",
-    "fetch_add",
-    "ld",
-    "load",
-    "lock",
-    "mfence",
-    "program",
-    "relaxed",
-    "release",
-    "rmw",
-    "seq_cst",
-    "sfence",
-    "st",
-    "thread_fence",
-    "unlock",
-    "xchg",
-]
+    "Array", "acq_rel", "acquire", "address", "array", "assume", "cas", "fetch_add", "ld", "load", "lock", "mfence",
+    "program", "relaxed", "release", "rmw", "seq_cst", "sfence", "st", "thread_fence", "unlock", "xchg",
+]  # fmt: skip

@@ -6,12 +6,11 @@ a value that nobody will read must not make two states different.
 
 from __future__ import annotations
 
-import msgspec
-
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Location
 from teetotal.programs.expressions import Const, Expr, Op, Reg
-from teetotal.programs.program import Assign, Branch, Instruction
+from teetotal.programs.labels import Item, Jump, Label, resolved
+from teetotal.programs.program import Assign, Instruction
 
 LONGEST = 100_000
 """More instructions than this in one thread are refused: unrolled loops inside unrolled loops."""
@@ -20,21 +19,11 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 BOOLEAN = {*OPPOSITE, "and", "or", "not"}
 
 
-class Label:
-    """A place in the code that is jumped to."""
-
-
-class Jump(msgspec.Struct, frozen=True):
-    target: Label
-    when: Expr
-    location: Location | None
-
-
 class Code:
     """The code of one thread. Nothing is added while ``reachable`` is false: behind a jump that is always taken."""
 
     def __init__(self) -> None:
-        self.items: list[Instruction | Jump | Label] = []
+        self.items: list[Item] = []
         self.registers: dict[str, int] = {}
         self.temporaries = 0
         self.reachable = True
@@ -73,21 +62,7 @@ class Code:
 
     def finish(self) -> tuple[Instruction, ...]:
         """Numbers for labels. A jump to what comes next anyway is left out."""
-        items = [item for number, item in enumerate(self.items) if not self._idle(number)]
-        positions: dict[Label, int] = {}
-        count = 0
-        for item in items:
-            if isinstance(item, Label):
-                positions[item] = count
-            else:
-                count += 1
-        return tuple(
-            Branch(target=positions[item.target], when=item.when, location=item.location)
-            if isinstance(item, Jump)
-            else item
-            for item in items
-            if not isinstance(item, Label)
-        )
+        return resolved([item for number, item in enumerate(self.items) if not self._idle(number)])
 
     def _idle(self, number: int) -> bool:
         item = self.items[number]

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Location
 from teetotal.programs.expressions import Const, Reg, leaves, op
+from teetotal.programs.labels import Label
 from teetotal.programs.program import Assert, Assume, Instruction
 from teetotal.programs.python import operations
 from teetotal.programs.python.accesses import Accesses
-from teetotal.programs.python.code import Label, negate
+from teetotal.programs.python.code import negate
 from teetotal.programs.python.expressions import Cell, Known, Value, is_integer
 from teetotal.programs.python.locations import Locations
 from teetotal.programs.python.scope import Scope, same

@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 
 from teetotal.answers.events import Location
 from teetotal.programs.expressions import Addr, Const, Expr, Op, Reg
+from teetotal.programs.labels import Label
 from teetotal.programs.program import Assert
 from teetotal.programs.python import operations
-from teetotal.programs.python.code import Code, Label, boolean, negate, select
+from teetotal.programs.python.code import Code, boolean, negate, select
 from teetotal.programs.python.expressions import Cell, Expressions, Known, Unusable, Value, is_integer
 from teetotal.programs.python.locations import Locations
 from teetotal.programs.python.operations import is_operation

@@ -57,10 +57,10 @@ def load(path: str | Path, *, trust: bool = False) -> list[Program]:
 def load_text(path: str | Path, text: str, *, trust: bool = False) -> list[Program]:
     """The same, as if the file held this text."""
     path = Path(path)
-    return _here(path, text) if trust else _apart(path, text)
+    return _in_this_process(path, text) if trust else _in_another_process(path, text)
 
 
-def _here(path: Path, text: str) -> list[Program]:
+def _in_this_process(path: Path, text: str) -> list[Program]:
     name = str(path)
     linecache.cache[name] = (len(text), None, io.StringIO(text, newline=None).readlines(), name)
     try:
@@ -69,11 +69,11 @@ def _here(path: Path, text: str) -> list[Program]:
         del linecache.cache[name]
 
 
-def _apart(path: Path, text: str) -> list[Program]:
+def _in_another_process(path: Path, text: str) -> list[Program]:
     next(_serial)  # there it is counted in vain
     try:
         with supervision.watching(blame=f"{path}: ends Python by itself:"):
-            told = isolation.apart(lambda: _told(path, text))
+            told = isolation.apart(lambda: _answer(path, text))
         loaded = _decoded(told)
     except isolation.Ended as end:
         _, why = supervision.death(end.code)
@@ -87,9 +87,9 @@ def _apart(path: Path, text: str) -> list[Program]:
     return loaded.programs
 
 
-def _told(path: Path, text: str) -> bytes:
+def _answer(path: Path, text: str) -> bytes:
     try:
-        return _encoded(_Loaded(_here(path, text)))
+        return _encoded(_Loaded(_in_this_process(path, text)))
     except MemoryError:
         return _encoded(_Loaded(error=_NO_MEMORY))
     except TeetotalError as error:

@@ -1,4 +1,4 @@
-"""``fence`` with ``--model c11``: the jobs of programs whose orders change, and how their changes are told."""
+"""``fence`` with ``--model c11``: the jobs of programs whose orders change."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from pathlib import Path
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import Location
-from teetotal.answers.fence import PlacedFence
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.targets import OrderCosts
-from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
-from teetotal.engines import graphs, interpreted
-from teetotal.fences.insertion import Search
-from teetotal.fences.jobs import Job, Patch
+from teetotal.engines import graphs
+from teetotal.fences.jobs import Job, Patch, checked
 from teetotal.fences.order_texts import OrderedText, skeletons
-from teetotal.fences.orders import Sites, remedy
+from teetotal.fences.orders import Sites
 from teetotal.fences.orders_problem import OrdersProblem, Skeleton
 from teetotal.fences.slots import in_loops
 
@@ -64,26 +61,14 @@ def job(path: str, text: str, options: FenceOptions, budget: Budget) -> Job:
     _weigh(sites, found)
 
     def check(patched: Mapping[str, str]) -> list[CheckAnswer]:
-        return [
-            interpreted.check(program, options.as_check(), Budget(budget.left, scale=budget.scale))
-            for program in source.programs(patched[path])
-        ]
+        return checked(source.programs(patched[path]), options, budget)
 
     def write(chosen: frozenset[int], removed: frozenset[int]) -> Patch:
         patched = source.written(sites.changes(chosen))
         return Patch({path: patched.text}, {n: line for n, line in patched.lines.items() if isinstance(n, int)})
 
     return Job(
-        problem=OrdersProblem(
-            found,
-            sites,
-            options.models,
-            options.semantics,
-            release_sequence=options.release_sequence,
-            waiting=options.waiting,
-            loop_bound=options.loop_bound,
-            budget=budget,
-        ),
+        problem=OrdersProblem(found, sites, options, budget),
         existing=frozenset(),
         originals={path: text},
         write=write,
@@ -126,56 +111,22 @@ def _weigh(sites: Sites, found: list[Skeleton]) -> None:
 
 def c_job(paths: tuple[str, ...], options: FenceOptions, budget: Budget, without: Collection[Location]) -> Job:
     """For a program that is compiled and run."""
-    from teetotal.fences.c import KERNEL_FENCES
     from teetotal.fences.ordered_c import COrdersProblem, OrderedCFiles
     from teetotal.programs.c import Source
 
     source = Source(paths, options.flags, options.compiler, options.arguments, options.trust)
     files = OrderedCFiles(source, costs(options), options.weaken, without)
     problem = COrdersProblem(files, options, budget=budget)
-    outside = options.style == "linux" and not files.mentions("smp_mb") and not files.mentions("smp_wmb")
     return Job(
         problem=problem,
         existing=frozenset(),
         originals=files.originals(),
         write=lambda chosen, removed: Patch(*files.written(files.ordered.changes(chosen), options.style)),
-        check=lambda patched: [problem.check_patched(patched, KERNEL_FENCES if outside else ())],
+        check=lambda patched: [problem.check_patched(patched)],
         as_it_is=lambda: [problem.check_as_it_is()],
         notes=files.notes,
         ordered=files.ordered,
     )
-
-
-def told(
-    path: str, sites: Sites, search: Search, chosen: frozenset[int], lines: Mapping[int, int]
-) -> list[PlacedFence]:
-    """Each place that changes. ``lines``: those of the patched file."""
-    found = []
-    for number, order in sites.changes(chosen).items():
-        place = sites.places[number]
-        own = [site for site in sites.of_place[number] if sites.order_of[site] == order]
-        cycles = [violation for site in own for violation in search.broken_by(site)]
-        found.append(
-            PlacedFence(
-                kind=str(remedy(place, order)),  # type: ignore[arg-type]
-                was="" if place.what == "gap" else str(remedy(place, place.was)),
-                file=place.location.file,
-                line=place.location.line,
-                after=place.after,
-                before=place.before,
-                at=place.at,
-                patched_line=lines.get(number),
-                cost=float(sum(sites.sites[site].cost for site in own)),
-                in_loop=any(sites.sites[site].in_loop for site in own),
-                passes=float(max((sites.sites[site].passes for site in own), default=Fraction(1))),
-                breaks=list(dict.fromkeys(_short(violation, path) for violation in cycles)),
-            )
-        )
-    return sorted(found, key=lambda one: (one.file, one.line, one.kind))
-
-
-def _short(violation: Violation, path: str) -> str:
-    return ", ".join(place.removeprefix(f"{path}:") for place in violation.locations)
 
 
 def cost_as_written(sites: Sites) -> Fraction:

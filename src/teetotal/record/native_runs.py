@@ -20,7 +20,7 @@ from teetotal.engines.runtime.events import Execution, signed
 from teetotal.engines.runtime.messages import Cell as ToldCell
 from teetotal.programs.c.build import Source, built_to_record, refuse_unrecordable
 from teetotal.programs.files import is_c
-from teetotal.record.lives import SHIFT, Lives
+from teetotal.record.lifetimes import SHIFT, Lives
 from teetotal.record.modules import Modules
 from teetotal.record.programs import RecordedExecution, told_name
 from teetotal.record.sharing import Extent, Touch, cells, shared_parts
@@ -164,7 +164,7 @@ def _steps(window: Window, lives: Lives, known: Known) -> list[Step]:
         if kind == BLOCK:
             lives.begin(address, size, thread, place)
             continue
-        begin = address if flags & OF_THREAD else lives.at(address)
+        begin = address if flags & OF_THREAD else lives.in_its_life(address)
         begin += _THREAD if flags & OF_THREAD else _OBJECT if flags & SYNCHRONISES else 0
         rows.append((Kind(kind), begin, begin + row[4], row))
     shared = shared_parts(
@@ -312,7 +312,7 @@ def _names(keys: set[Extent], lives: Lives, modules: Modules) -> dict[Extent, st
     ordered = sorted(keys)
     told: dict[int, ToldCell] = {}
     for number, key in enumerate(ordered):
-        told[number] = _told(key, lives, modules)
+        told[number] = _cell(key, lives, modules)
     called = modules.program.cells(told).called
     taken: Counter[str] = Counter()
     found: dict[Extent, str] = {}
@@ -327,13 +327,13 @@ def _names(keys: set[Extent], lives: Lives, modules: Modules) -> dict[Extent, st
     return found
 
 
-def _told(key: Extent, lives: Lives, modules: Modules) -> ToldCell:
+def _cell(key: Extent, lives: Lives, modules: Modules) -> ToldCell:
     """As the explorer tells of cells, which ``CellNames`` gives names."""
     if key.begin >= _THREAD:
         return ToldCell(Tag.THREAD, key.begin - _THREAD, 0, "thread", 0, 0, 0, 0)
     is_object = key.begin >= _OBJECT
     begin = key.begin - _OBJECT if is_object else key.begin
-    life, address = lives.of(begin), begin & (1 << SHIFT) - 1
+    life, address = lives.life_of(begin), begin & (1 << SHIFT) - 1
     tag, size = (Tag.MUTEX, 0) if is_object else (Tag.OCT, key.end - key.begin)
     if life is not None and life.place:
         return ToldCell(tag, address, size, "heap", life.begin, life.end - life.begin, life.place, 0)

@@ -1,14 +1,42 @@
-"""Why no fence helps against a violation, and which lines a person would have to change instead."""
+"""What is said beside a patch, or instead of one: what its fences buy, and why no fence helps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import Event, Kind
+from teetotal.answers.triage import NOTHING_ASSERTED, Triage, worst
 from teetotal.answers.violation import Violation
 
 
-def why_hopeless(violation: Violation, weaken: bool = False) -> Iterator[str]:
+def what_they_buy(as_it_is: Sequence[CheckAnswer]) -> tuple[Triage | None, str]:
+    """Whether anything that the program asserts fails without them, from what ``check`` says of the programs as they are:
+    the word, and a line."""
+    triage = worst(answer.triage for answer in as_it_is)
+    if triage is None:
+        return None, ""
+    if triage == "harmless":
+        return triage, "robustness alone: without them nothing that the program asserts fails (proved)"
+    if triage == "unknown" and any(NOTHING_ASSERTED in answer.notes for answer in as_it_is):
+        return triage, "robustness: the program asserts nothing that could fail without them"
+    if triage == "unknown":
+        return triage, "robustness: whether anything that the program asserts fails without them is not known"
+    if any(answer.models["sc"].safe is False for answer in as_it_is):
+        return triage, "robustness alone: the program fails under SC already"
+    broken = next(
+        violation
+        for answer in as_it_is
+        for model in answer.models.values()
+        if model.triage == "breaks"
+        for violation in model.violations
+        if violation.kind != "robustness"
+    )
+    return triage, f"safety: without them, under {broken.model.upper()}, {broken.message}"
+
+
+def why_no_fence_helps(violation: Violation, weaken: bool = False) -> Iterator[str]:
+    """And which lines a person would have to change instead."""
     if weaken:
         yield "this happens with the orders as they are written: without --weaken, stronger ones are looked for"
         return

@@ -23,7 +23,7 @@ class Edit(NamedTuple):
     key: object = None
 
 
-class Applied(NamedTuple):
+class Patched(NamedTuple):
     """The new text, the line in it of each edit that has a key, and for each line (from 1) the old one that it was or
     came after."""
 
@@ -32,7 +32,7 @@ class Applied(NamedTuple):
     was: list[int]
 
 
-def apply(text: str, edits: Iterable[Edit]) -> Applied:
+def apply(text: str, edits: Iterable[Edit]) -> Patched:
     """Edits at one place keep their order."""
     pieces: list[str] = []
     lines: dict[object, int] = {}
@@ -58,7 +58,7 @@ def apply(text: str, edits: Iterable[Edit]) -> Applied:
         pieces.append(edit.new)
         position = edit.end
     keep(len(text))
-    return Applied("".join(pieces), lines, was)
+    return Patched("".join(pieces), lines, was)
 
 
 def newline_of(text: str) -> str:

@@ -44,15 +44,15 @@ class Lives:
         self._lives[first:last] = put
         self._begins[first:last] = [part.begin for part in put]
 
-    def at(self, address: int) -> int:
+    def in_its_life(self, address: int) -> int:
         """The address, as one of its life."""
         position = bisect.bisect_right(self._begins, address) - 1
         if position >= 0 and address < self._lives[position].end:
             return address + (self._lives[position].number << SHIFT)
         return address
 
-    def of(self, told: int) -> Life | None:
-        return self.all[(told >> SHIFT) - 1] if told >> SHIFT else None
+    def life_of(self, address: int) -> Life | None:
+        return self.all[(address >> SHIFT) - 1] if address >> SHIFT else None
 
 
 def _without(old: Life, new: Life) -> list[Life]:
