@@ -404,6 +404,11 @@ class Controlled final : public System {
     return bounds_.waiting_counts || last_[thread] < 0 ? 0 : last_of(thread)->local;
   }
   bool waits_now(std::uint32_t thread) const;
+
+  // The moment of a thread whose latest step that is, where its local states depend on nothing else.
+  std::uint32_t waits_from(std::int32_t last) const {
+    return last < 0 || !locals_.empty() ? KnownSteps::kUnknown : steps_[static_cast<std::size_t>(last)].moment;
+  }
   bool look_ahead(std::uint32_t thread);
   void drop_ahead();
   Onward onward_from(std::uint32_t thread);

@@ -62,12 +62,15 @@ bool Controlled::waits_now(std::uint32_t number) const {
   const Operation& operation = process.threads[number].operation;
   const Wide value = relaxed() ? seen(number, operation) : seen_by(operation);
   auto& self = const_cast<Controlled&>(*this);
+  const std::int32_t last = last_[number];
+  const std::uint32_t moment = waits_from(last);
+  if (const std::optional<bool> known = known_.waits_with(moment, value)) return *known;
   Asked& asked = self.asked_[number];
   if (asked.known && asked.value == value) return asked.waits;
-  const std::int32_t last = last_[number];
   const Onward* known = onward_.find(key_of(local_now(number), value));
   const bool waits = known != nullptr ? completes(last, *known) : self.look_ahead(number);
   if (!ahead_) self.asked_[number] = {true, waits, value};  // otherwise it stands elsewhere by now
+  self.known_.keep_waiting(moment, value, waits);
   return waits;
 }
 
@@ -147,7 +150,12 @@ const Controlled::Onward& Controlled::tried(std::uint32_t number, std::size_t in
 bool Controlled::goes_round(std::uint32_t number, std::size_t index, Wide value) const {
   if (index < steps_.size() ? local_before(index) == 0 : local_now(number) == 0) return false;
   const std::int32_t last = index < steps_.size() ? steps_[index].earlier : last_[number];
-  return completes(last, const_cast<Controlled*>(this)->tried(number, index, value));
+  const std::uint32_t moment = waits_from(last);
+  if (const std::optional<bool> known = known_.waits_with(moment, value)) return *known;
+  auto& self = const_cast<Controlled&>(*this);
+  const bool round = completes(last, self.tried(number, index, value));
+  self.known_.keep_waiting(moment, value, round);
+  return round;
 }
 
 // What a thread's read would see just before a step: its own newest store that is not in memory by then, or memory.
