@@ -192,7 +192,7 @@ Event Controlled::execute(std::uint32_t number) {
     return steps_.back().event;
   }
   catch_up();
-  judged_ = false;
+  judged_ = listed_ = false;
   failed_.reset();
   if (!relaxed()) {
     if (const std::uint32_t known = known_step(number); known != KnownSteps::kUnknown) return skip(number, known);
@@ -327,7 +327,7 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
 }
 
 void Controlled::rewind(std::size_t length) {
-  ahead_ = judged_ = false;
+  ahead_ = judged_ = listed_ = false;
   if (length < ends_.at) ends_ = {};
   failed_.reset();
   std::uint64_t back = 0;  // a bit for each thread that stands elsewhere now
@@ -407,7 +407,7 @@ void Controlled::begin() {
 void Controlled::forget() {
   steps_.clear();
   ends_ = {};
-  ahead_ = judged_ = symmetric_ = false;
+  ahead_ = judged_ = listed_ = symmetric_ = false;
   failed_.reset();
   known_pasts_ = 0;
   spins_.clear();

@@ -457,6 +457,8 @@ class Controlled final : public System {
   bool judged_ = false;  // what follows is known of the execution at hand
   Stuck stuck_ = Stuck::no;
   bool vain_ = false;
+  std::vector<Event> waiting_;  // what threads stand before that wait: asked by the monitors and by the search
+  bool listed_ = false;         // that is known of the execution at hand
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location, where that is bounded
   FirstFound<std::uint8_t> spins_;                  // Step::spin by Step::past, where local states decided
   FirstFound<std::uint64_t> locals_;                // Step::local, where remains of calls may be part of it

@@ -77,12 +77,18 @@ bool Controlled::waits_now(std::uint32_t number) const {
 // At the end of an execution, where most threads are gone, or wait for what they read.
 void Controlled::find_waiting(std::vector<Event>& waiting) const {
   if (relaxed()) return System::find_waiting(waiting);
-  catch_up();
-  waiting.clear();
-  for (std::uint32_t number = 0; number < process.count; ++number) {
-    if (standing_[number] <= Standing::ready) continue;  // it goes on, if anything
-    if (const Pending next = pending(number); next.readiness == Readiness::waiting) waiting.push_back(next.event);
+  auto& self = const_cast<Controlled&>(*this);
+  if (!listed_) {
+    catch_up();
+    self.waiting_.clear();
+    for (std::uint32_t number = 0; number < process.count; ++number) {
+      if (standing_[number] <= Standing::ready) continue;  // it goes on, if anything
+      if (const Pending next = pending(number); next.readiness == Readiness::waiting)
+        self.waiting_.push_back(next.event);
+    }
+    self.listed_ = true;
   }
+  waiting.assign(waiting_.begin(), waiting_.end());
 }
 
 // Runs a thread's step to see whether it completes a round. If it does not, that is likely to be the step that is asked
