@@ -28,6 +28,10 @@ std::uint32_t Controlled::location(std::uintptr_t place) {
 }
 
 Event Controlled::event_of(const Operation& operation, std::uint32_t as) {
+  if (operation.plain) {
+    if (plainly_.size() <= operation.cell) plainly_.resize(operation.cell + std::size_t{1});
+    plainly_[operation.cell] = 1;
+  }
   return {as,
           operation.kind,
           operation.writes == Writes::always,
@@ -243,7 +247,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   }
   if (relaxed()) step.event.also = next.also = which_own(step);
   if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
-  if (operation.tag <= Tag::vector && !fence) note_data_races(number);
+  if (operation.tag <= Tag::vector && !fence) note_data_races(number, operation.cell);
   if (operation.verb == Verb::try_lock && operation.tag == Tag::mutex)
     process.restart |= locking_together.note_trying(reinterpret_cast<const void*>(operation.address));
   process.step = static_cast<std::int32_t>(index);
@@ -433,6 +437,7 @@ void Controlled::forget() {
   enablers_.clear();
   in_memory_.clear();
   data_races_.clear();
+  plainly_.clear();
   cuts_.clear();
   process.restart = false;
   cells.renumber();

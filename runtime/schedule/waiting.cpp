@@ -58,13 +58,10 @@ bool Controlled::completes(std::int32_t last, const Onward& onward) const {
   return false;
 }
 
-bool Controlled::waits_now(std::uint32_t number) const {
-  const Operation& operation = process.threads[number].operation;
-  const Wide value = relaxed() ? seen(number, operation) : seen_by(operation);
+bool Controlled::find_out_whether_waits(std::uint32_t number, Wide value) const {
   auto& self = const_cast<Controlled&>(*this);
   const std::int32_t last = last_[number];
   const std::uint32_t moment = waits_from(last);
-  if (const std::optional<bool> known = known_.waits_with(moment, value)) return *known;
   Asked& asked = self.asked_[number];
   if (asked.known && asked.value == value) return asked.waits;
   const Onward* known = onward_.find(key_of(local_now(number), value));
@@ -321,7 +318,7 @@ std::vector<std::int32_t> Controlled::arrivals(const Operation& leave) const {
 }
 
 // Of those that stand before the cell that a thread is about to access. The end of memory is told as what it is.
-void Controlled::note_data_races(std::uint32_t thread) {
+void Controlled::find_data_races(std::uint32_t thread) {
   const Operation& mine = process.threads[thread].operation;
   if (mine.plain && follows_twin(thread) && mine.kind != Kind::ld && mine.verb == Verb::none)  // so did that one
     data_races_.insert({mine.place, mine.place, mine.address});
