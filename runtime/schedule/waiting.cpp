@@ -259,7 +259,7 @@ const std::vector<Failed>& Controlled::failed() const {
     const Fault fault{thread.failure, thread.message, thread.done, thread.cause};
     found.push_back({number, fault, thread.failed_at, thread.failed_step});
   }
-  std::ranges::stable_sort(found, {}, &Failed::step);
+  if (found.size() > 1) std::ranges::stable_sort(found, {}, &Failed::step);
   return found;
 }
 
@@ -269,8 +269,10 @@ Ending Controlled::ending() const {
     const Thread& thread = process.threads[number];
     if (as_good_as_ended(number)) continue;
     ending.blocked = ending.blocked || thread.state == State::parked || thread.state == State::stopped;
-    const bool might = process.enabled(thread) || thread.operation.waiting == Waiting::lock;  // before whoever has it
-    ending.cut = ending.cut || (thread.state == State::parked && might && cut(number));
+    const auto might = [&] {  // go on, or have gone on before whoever has what it waits for
+      return process.enabled(thread) || thread.operation.waiting == Waiting::lock;
+    };
+    ending.cut = ending.cut || (thread.state == State::parked && cut(number) && might());
   }
   const_cast<Controlled*>(this)->judge();  // which may leave the program elsewhere
   ending.vain = vain_;
