@@ -49,11 +49,11 @@ TEETOTAL_INLINE void join(W* __restrict into, const W* __restrict from, std::siz
   for (std::size_t i = 0; i < n; ++i) into[i] = std::max(into[i], from[i]);
 }
 
-// What an event is to its own clock, component by component: its number, which no clock exceeds, and otherwise nothing.
+// A component of an event's clock: of its own thread its number, which no clock exceeds, otherwise what is known.
 // Without branches, so that loops over clocks are made of vectors.
 template <class W>
-TEETOTAL_INLINE W itself(std::size_t i, std::size_t own, W value) {
-  return static_cast<W>(i) == static_cast<W>(own) ? value : W{0};
+TEETOTAL_INLINE W with_itself(W known, std::size_t i, std::size_t own, W value) {
+  return static_cast<W>(i) == static_cast<W>(own) ? value : known;
 }
 
 // A read: `clock` learns what the address's writes know and what it is itself, and the address's accesses learn that.
@@ -61,7 +61,7 @@ template <class W>
 TEETOTAL_INLINE void read_clock(W* __restrict clock, const W* __restrict writes, W* __restrict all, std::size_t n,
                                 std::size_t own, std::type_identity_t<W> value) {
   for (std::size_t i = 0; i < n; ++i) {
-    const W known = std::max(std::max(clock[i], writes[i]), itself(i, own, value));
+    const W known = with_itself(std::max(clock[i], writes[i]), i, own, value);
     clock[i] = known;
     all[i] = std::max(all[i], known);
   }
@@ -72,7 +72,7 @@ template <class W>
 TEETOTAL_INLINE void write_clock(W* __restrict clock, W* __restrict writes, W* __restrict all, std::size_t n,
                                  std::size_t own, std::type_identity_t<W> value) {
   for (std::size_t i = 0; i < n; ++i) {
-    const W known = std::max(std::max(clock[i], all[i]), itself(i, own, value));
+    const W known = with_itself(std::max(clock[i], all[i]), i, own, value);
     clock[i] = writes[i] = all[i] = known;
   }
 }

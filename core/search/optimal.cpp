@@ -138,14 +138,19 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   const std::uint32_t* before = before_[index];
   races_.clear();
   const Event* later = nullptr;
+  bool ordered = !buffers_;  // all happen before it anyway: those before the last write happen before that one
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (!happens_before(*it, before) && conflicts(other, event) && !(buffers_ && own_load(other, event) != nullptr)) {
-      join(clock, clocks_[*it], clocks_.width());
-      races_.push_back(*it);
+    if (!happens_before(*it, before)) {
+      ordered = false;
+      if (conflicts(other, event) && !(buffers_ && own_load(other, event) != nullptr)) {
+        join(clock, clocks_[*it], clocks_.width());
+        races_.push_back(*it);
+      }
     }
     if (other.writes && (!buffers_ || (!sees_own(event) && is_barrier(other, later)))) break;
   }
+  if (ordered) return;
   if (buffers_ && event.writes) {
     for (const std::size_t load : own_loads_before(event)) {
       if (happens_before(load, clock)) continue;

@@ -28,6 +28,8 @@ class FirstFound {
     return first;
   }
 
+  bool empty() const { return pasts_.size() == 0; }
+
   // Whether something else was found later where a past was met again.
   bool contested() const { return contested_; }
 

@@ -25,6 +25,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -85,6 +86,7 @@ class KnownSteps {
     std::uint32_t first = 0, other = 0;  // that comes next; that comes behind the same one
     std::uint32_t created = 0;           // where the thread begins that the step created, if it did
     std::uint32_t loads = 0, end = 0;    // of untold loads: which are its own
+    std::uint32_t asked = 0, waits = 0;  // bits of values: it was asked whether the thread waits with it; it does
     bool skips = false;                  // the step need not be run
     bool exits = false;                  // it ends the process
   };
@@ -107,6 +109,21 @@ class KnownSteps {
     if (moments_[next].exits && (endings.exited || endings.leaving != 0)) return kUnknown;
     ++skipped_;
     return next;
+  }
+
+  // Of a thread that stands there: whether it only waits with a value. That depends on what it has seen, as all that it
+  // does; kept for small values, which most threads wait for.
+  std::optional<bool> waits_with(std::uint32_t moment, Wide value) const {
+    if (moment == kUnknown || value >= kSmall) return std::nullopt;
+    const auto bit = static_cast<std::uint32_t>(value);
+    if ((moments_[moment].asked >> bit & 1U) == 0) return std::nullopt;
+    return (moments_[moment].waits >> bit & 1U) != 0;
+  }
+  void keep_waiting(std::uint32_t moment, Wide value, bool waits) {
+    if (moment == kUnknown || value >= kSmall) return;
+    const auto bit = static_cast<std::uint32_t>(value);
+    moments_[moment].asked |= 1U << bit;
+    moments_[moment].waits |= std::uint32_t{waits} << bit;
   }
 
   // The processor gets hold of what its thread may come to next, while others have their turn.
@@ -153,6 +170,7 @@ class KnownSteps {
  private:
   static constexpr std::size_t kMost = std::size_t{1} << 20;  // moments
   static constexpr std::size_t kMostValues = 64;              // of a moment
+  static constexpr std::uint32_t kSmall = 32;                 // values
 
   // What it sees, or what decides besides what becomes of it.
   struct Value {

@@ -57,7 +57,7 @@ Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
     step.after = moment.after;
     if (operation.writes > Writes::always) step.event.writes = runtime::would_write(operation, step.before);
     if (operation.writes != Writes::never) put(operation, step.after);
-    note_data_races(number);
+    note_data_races(number, operation.cell);
   } else if (operation.verb == Verb::join) {
     Thread& joined = *reinterpret_cast<Thread*>(operation.address);
     step.enabler = joined.end_step;

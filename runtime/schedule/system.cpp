@@ -28,6 +28,10 @@ std::uint32_t Controlled::location(std::uintptr_t place) {
 }
 
 Event Controlled::event_of(const Operation& operation, std::uint32_t as) {
+  if (operation.plain) {
+    if (plainly_.size() <= operation.cell) plainly_.resize(operation.cell + std::size_t{1});
+    plainly_[operation.cell] = 1;
+  }
   return {as,
           operation.kind,
           operation.writes == Writes::always,
@@ -192,7 +196,7 @@ Event Controlled::execute(std::uint32_t number) {
     return steps_.back().event;
   }
   catch_up();
-  judged_ = false;
+  judged_ = listed_ = false;
   failed_.reset();
   if (!relaxed()) {
     if (const std::uint32_t known = known_step(number); known != KnownSteps::kUnknown) return skip(number, known);
@@ -243,7 +247,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   }
   if (relaxed()) step.event.also = next.also = which_own(step);
   if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
-  if (operation.tag <= Tag::vector && !fence) note_data_races(number);
+  if (operation.tag <= Tag::vector && !fence) note_data_races(number, operation.cell);
   if (operation.verb == Verb::try_lock && operation.tag == Tag::mutex)
     process.restart |= locking_together.note_trying(reinterpret_cast<const void*>(operation.address));
   process.step = static_cast<std::int32_t>(index);
@@ -327,7 +331,7 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
 }
 
 void Controlled::rewind(std::size_t length) {
-  ahead_ = judged_ = false;
+  ahead_ = judged_ = listed_ = false;
   if (length < ends_.at) ends_ = {};
   failed_.reset();
   std::uint64_t back = 0;  // a bit for each thread that stands elsewhere now
@@ -407,7 +411,7 @@ void Controlled::begin() {
 void Controlled::forget() {
   steps_.clear();
   ends_ = {};
-  ahead_ = judged_ = symmetric_ = false;
+  ahead_ = judged_ = listed_ = symmetric_ = false;
   failed_.reset();
   known_pasts_ = 0;
   spins_.clear();
@@ -433,6 +437,7 @@ void Controlled::forget() {
   enablers_.clear();
   in_memory_.clear();
   data_races_.clear();
+  plainly_.clear();
   cuts_.clear();
   process.restart = false;
   cells.renumber();

@@ -403,7 +403,18 @@ class Controlled final : public System {
   std::uint64_t local_now(std::uint32_t thread) const {
     return bounds_.waiting_counts || last_[thread] < 0 ? 0 : last_of(thread)->local;
   }
-  bool waits_now(std::uint32_t thread) const;
+  bool waits_now(std::uint32_t thread) const {
+    const Operation& operation = process.threads[thread].operation;
+    const Wide value = relaxed() ? seen(thread, operation) : seen_by(operation);
+    if (const std::optional<bool> known = known_.waits_with(waits_from(last_[thread]), value)) return *known;
+    return find_out_whether_waits(thread, value);
+  }
+  bool find_out_whether_waits(std::uint32_t thread, Wide value) const;
+
+  // The moment of a thread whose latest step that is, where its local states depend on nothing else.
+  std::uint32_t waits_from(std::int32_t last) const {
+    return last < 0 || !locals_.empty() ? KnownSteps::kUnknown : steps_[static_cast<std::size_t>(last)].moment;
+  }
   bool look_ahead(std::uint32_t thread);
   void drop_ahead();
   Onward onward_from(std::uint32_t thread);
@@ -416,7 +427,11 @@ class Controlled final : public System {
   void judge();
 
   void check_new_cells();
-  void note_data_races(std::uint32_t thread);
+  // Where nobody has come to the cell with a plain access there are none.
+  void note_data_races(std::uint32_t thread, std::uint32_t cell) {
+    if (cell < plainly_.size() && plainly_[cell] != 0) find_data_races(thread);
+  }
+  void find_data_races(std::uint32_t thread);
 
   Bounds bounds_;
   std::vector<Step> steps_;
@@ -452,6 +467,8 @@ class Controlled final : public System {
   bool judged_ = false;  // what follows is known of the execution at hand
   Stuck stuck_ = Stuck::no;
   bool vain_ = false;
+  std::vector<Event> waiting_;  // what threads stand before that wait: asked by the monitors and by the search
+  bool listed_ = false;         // that is known of the execution at hand
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location, where that is bounded
   FirstFound<std::uint8_t> spins_;                  // Step::spin by Step::past, where local states decided
   FirstFound<std::uint64_t> locals_;                // Step::local, where remains of calls may be part of it
@@ -464,6 +481,7 @@ class Controlled final : public System {
   std::size_t known_cells_ = 0;
   std::int32_t late_ = -1;  // of the step to come: Step::late
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
+  std::vector<std::uint8_t> plainly_;  // by cell: some access to it that was described is plain
   std::map<std::uintptr_t, Cut> cuts_;
   std::array<std::vector<Operation>, kMaxThreads> rounds_;  // of each thread, as it stands at the end
   std::uint64_t went_round_ = 0;                            // a bit for each of whom something is there

@@ -58,28 +58,34 @@ bool Controlled::completes(std::int32_t last, const Onward& onward) const {
   return false;
 }
 
-bool Controlled::waits_now(std::uint32_t number) const {
-  const Operation& operation = process.threads[number].operation;
-  const Wide value = relaxed() ? seen(number, operation) : seen_by(operation);
+bool Controlled::find_out_whether_waits(std::uint32_t number, Wide value) const {
   auto& self = const_cast<Controlled&>(*this);
+  const std::int32_t last = last_[number];
+  const std::uint32_t moment = waits_from(last);
   Asked& asked = self.asked_[number];
   if (asked.known && asked.value == value) return asked.waits;
-  const std::int32_t last = last_[number];
   const Onward* known = onward_.find(key_of(local_now(number), value));
   const bool waits = known != nullptr ? completes(last, *known) : self.look_ahead(number);
   if (!ahead_) self.asked_[number] = {true, waits, value};  // otherwise it stands elsewhere by now
+  self.known_.keep_waiting(moment, value, waits);
   return waits;
 }
 
 // At the end of an execution, where most threads are gone, or wait for what they read.
 void Controlled::find_waiting(std::vector<Event>& waiting) const {
   if (relaxed()) return System::find_waiting(waiting);
-  catch_up();
-  waiting.clear();
-  for (std::uint32_t number = 0; number < process.count; ++number) {
-    if (standing_[number] <= Standing::ready) continue;  // it goes on, if anything
-    if (const Pending next = pending(number); next.readiness == Readiness::waiting) waiting.push_back(next.event);
+  auto& self = const_cast<Controlled&>(*this);
+  if (!listed_) {
+    catch_up();
+    self.waiting_.clear();
+    for (std::uint32_t number = 0; number < process.count; ++number) {
+      if (standing_[number] <= Standing::ready) continue;  // it goes on, if anything
+      if (const Pending next = pending(number); next.readiness == Readiness::waiting)
+        self.waiting_.push_back(next.event);
+    }
+    self.listed_ = true;
   }
+  waiting.assign(waiting_.begin(), waiting_.end());
 }
 
 // Runs a thread's step to see whether it completes a round. If it does not, that is likely to be the step that is asked
@@ -147,7 +153,12 @@ const Controlled::Onward& Controlled::tried(std::uint32_t number, std::size_t in
 bool Controlled::goes_round(std::uint32_t number, std::size_t index, Wide value) const {
   if (index < steps_.size() ? local_before(index) == 0 : local_now(number) == 0) return false;
   const std::int32_t last = index < steps_.size() ? steps_[index].earlier : last_[number];
-  return completes(last, const_cast<Controlled*>(this)->tried(number, index, value));
+  const std::uint32_t moment = waits_from(last);
+  if (const std::optional<bool> known = known_.waits_with(moment, value)) return *known;
+  auto& self = const_cast<Controlled&>(*this);
+  const bool round = completes(last, self.tried(number, index, value));
+  self.known_.keep_waiting(moment, value, round);
+  return round;
 }
 
 // What a thread's read would see just before a step: its own newest store that is not in memory by then, or memory.
@@ -248,7 +259,7 @@ const std::vector<Failed>& Controlled::failed() const {
     const Fault fault{thread.failure, thread.message, thread.done, thread.cause};
     found.push_back({number, fault, thread.failed_at, thread.failed_step});
   }
-  std::ranges::stable_sort(found, {}, &Failed::step);
+  if (found.size() > 1) std::ranges::stable_sort(found, {}, &Failed::step);
   return found;
 }
 
@@ -258,8 +269,10 @@ Ending Controlled::ending() const {
     const Thread& thread = process.threads[number];
     if (as_good_as_ended(number)) continue;
     ending.blocked = ending.blocked || thread.state == State::parked || thread.state == State::stopped;
-    const bool might = process.enabled(thread) || thread.operation.waiting == Waiting::lock;  // before whoever has it
-    ending.cut = ending.cut || (thread.state == State::parked && might && cut(number));
+    const auto might = [&] {  // go on, or have gone on before whoever has what it waits for
+      return process.enabled(thread) || thread.operation.waiting == Waiting::lock;
+    };
+    ending.cut = ending.cut || (thread.state == State::parked && cut(number) && might());
   }
   const_cast<Controlled*>(this)->judge();  // which may leave the program elsewhere
   ending.vain = vain_;
@@ -307,7 +320,7 @@ std::vector<std::int32_t> Controlled::arrivals(const Operation& leave) const {
 }
 
 // Of those that stand before the cell that a thread is about to access. The end of memory is told as what it is.
-void Controlled::note_data_races(std::uint32_t thread) {
+void Controlled::find_data_races(std::uint32_t thread) {
   const Operation& mine = process.threads[thread].operation;
   if (mine.plain && follows_twin(thread) && mine.kind != Kind::ld && mine.verb == Verb::none)  // so did that one
     data_races_.insert({mine.place, mine.place, mine.address});
