@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from os import PathLike, fspath
+from os import PathLike, fsencode, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def verify(
         raise ArgumentError("costs, every and write belong to fence=True")
     asked = _asked(VerifyOptions, options, settings)
     budget = Budget(asked.seconds, asked.max_megabytes)
-    (file,), proof = _paths([path]), None if certificate is None else fspath(certificate)
+    file, proof = _path(path), None if certificate is None else _path(certificate, "a file for the proof")
     with _files():
         if fence:
             prices = None if costs is None else parse(costs)
@@ -183,7 +183,7 @@ def monitor(
     from teetotal.traces.trace import Trace
 
     asked = _asked(MonitorOptions, options, settings)
-    path = fspath(trace) if isinstance(trace, str | PathLike) else None
+    path = _path(trace) if isinstance(trace, str | PathLike) else None
     if path is None and not isinstance(trace, Trace):
         trace = [_expect(event, "an event", Event) for event in _expect(trace, "a trace or a file of one", Iterable)]
     with _files(), TraceInMemory(trace) if path is None else open_trace(path) as reader:  # type: ignore[arg-type]
@@ -207,11 +207,12 @@ def check_history(
     if not isinstance(what, str | PathLike):
         history: History = _expect(what, "a history or a file of one", History)
         return examining.examine(history, history.name or "<memory>", asked)
+    path = _path(what)
     with _files():
-        histories, spent = examining.read_once(fspath(what), asked, bounded=True)
+        histories, spent = examining.read_once(path, asked, bounded=True)
     if len(histories) != 1:
         raise TeetotalError(f"{what}: {len(histories)} histories; read_histories gives them one by one")
-    return examining.examine(histories[0], fspath(what), asked, spent=spent)
+    return examining.examine(histories[0], path, asked, spent=spent)
 
 
 def check_witnesses(
@@ -249,7 +250,20 @@ def cflags(compiler: str | None = None, *, record: bool = False) -> list[str]:
 
 def _paths(what: Path | Sequence[Path]) -> list[str]:
     files = [what] if isinstance(what, str | PathLike) else _expect(what, "a file or a list of files", list, tuple)
-    return [fspath(_expect(file, "a file", str, PathLike)) for file in files]
+    return [_path(file) for file in files]
+
+
+def _path(file: Path, needed: str = "a file") -> str:
+    from teetotal.answers.errors import ArgumentError
+
+    path: str = fspath(_expect(file, needed, str, PathLike))
+    try:
+        nameless = b"\0" in fsencode(path)
+    except UnicodeError:
+        nameless = True
+    if nameless or not path:
+        raise ArgumentError(f"{needed} is needed, not {path!r}: no file can have that name")
+    return path
 
 
 def _expect(value: Any, needed: str, *kinds: Any) -> Any:

@@ -13,8 +13,10 @@ def main() -> None:
             print(f"teetotal, version {VERSION}", flush=True)
             return
     gc.set_threshold(50_000)  # what is loaded stays: to look through it for what can go takes a tenth of a short call
-    from teetotal import cli
-
+    try:
+        from teetotal import cli
+    except KeyboardInterrupt:  # before anything has begun: there is nothing to tell
+        sys.exit(130)
     cli.main()
 
 

@@ -58,7 +58,7 @@ def test_what_waits_and_what_was_allocated(compiler: str, tmp_path: Path) -> Non
         "  std::thread t([=] { a.lock(); b.lock(); ++*shared; b.unlock(); a.unlock(); });\n"  # line 7
         "  b.lock();\n  a.lock();\n  ++*shared;\n  a.unlock();\n  b.unlock();\n  t.join();\n}\n"
     )
-    result = check(Source((str(file),), (), compiler), CheckOptions(models=()))
+    result = check(Source((str(file),), (), compiler), CheckOptions(models=("sc",)))
     (deadlock,) = [violation for violation in result.violations if violation.kind == "deadlock"]
     assert f"T0 to lock a ({file}:9)" in deadlock.message
     assert f"T1 to lock b ({file}:7)" in deadlock.message

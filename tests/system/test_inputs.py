@@ -311,6 +311,18 @@ def test_names_of_several_lines_are_shown_in_one(tmp_path: Path) -> None:
     assert [answer["input"] for answer in answers] == [name, inside]
 
 
+def test_a_history_s_name_of_several_lines_is_shown_in_one(tmp_path: Path) -> None:
+    """Where an answer is told that is taken apart into lines, with its proof and with its witness."""
+    name = "it\nconsistent   sc   it"
+    (tmp_path / name).write_text("T0: st x = 1\nT0: ld y -> 0\nT1: st y = 1\nT1: ld x -> 0\n")
+    (tmp_path / "results").write_text(teetotal(tmp_path, "history", "--model", "tso", "--json", name).stdout)
+    for arguments in ([], ["--model", "tso", "--witness"], ["--given-witness", "results"]):
+        done = teetotal(tmp_path, "history", *arguments, name)
+        assert done.status in (0, 1)
+        assert "it\\x0aconsistent   sc   it" in done.stdout
+        assert not [line for line in done.stdout.splitlines() if line.startswith("consistent   sc")]
+
+
 # ---- C
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,18 @@ def test_reproduce_keeps_the_rows_that_are_made(folder: Path) -> None:
     assert [json.loads(line) for line in lines] == [
         json.loads(line) for line in (folder / "rows.json").read_text().splitlines()
     ]
+
+
+def test_before_anything_is_loaded(tmp_path: Path) -> None:
+    """Loading takes a moment in which Ctrl-C is as likely as in any other."""
+    (tmp_path / "pressed.py").write_text(
+        "import sys\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'teetotal.scale.supervision': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "from teetotal.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "pressed.py", "check"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

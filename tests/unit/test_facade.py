@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import jsonschema
@@ -60,6 +60,28 @@ def test_semantics_are_keywords_too() -> None:
 def test_what_there_is_no_such_thing_of_is_no_verdict(settings: dict[str, str], why: str) -> None:
     with pytest.raises(TeetotalError, match=why):
         teetotal.check(DEKKER, **settings)
+
+
+@pytest.mark.parametrize("nothing", [(), []])
+def test_a_question_about_no_model_is_no_verdict(nothing: Sequence[str]) -> None:
+    """Nothing fails under none: that is not "safe", and no list of confirmations that are all accepted."""
+    for ask in (teetotal.check, teetotal.fence, teetotal.verify, teetotal.confirm):
+        with pytest.raises(TeetotalError, match=r"models: \(\) will not do"):
+            ask(PETERSON, models=nothing)
+    with pytest.raises(TeetotalError, match=r"monitors: \(\) will not do"):
+        teetotal.monitor([], monitors=nothing)
+
+
+@pytest.mark.parametrize("several", [(), ("robust",), ["safe", "robust"]])
+def test_where_one_word_is_needed_several_will_not_do(several: Sequence[str]) -> None:
+    """They were taken for a word that is none of those there are: for robust where safe was asked for, for ``address``."""
+    for ask in (teetotal.check, teetotal.fence, teetotal.verify):
+        with pytest.raises(TeetotalError, match=r"goal: .* will not do"):
+            ask(PETERSON, goal=several)
+    (history,) = read_text(SB)
+    for name, words in {"model": ("sc",), "rmw": ("all",), "engine": ("auto",)}.items():
+        with pytest.raises(TeetotalError, match=f"{name}: .* will not do"):
+            teetotal.check_history(history, **{name: words})  # type: ignore[arg-type]
 
 
 def test_other_questions_refuse_it_too() -> None:
@@ -334,6 +356,14 @@ def test_what_is_of_another_kind_is_said_to_be(ask: Callable[[], object], why: s
         (lambda: teetotal.check(PETERSON, max_states=-1), "max_states: -1 will not do"),
         (lambda: teetotal.check(PETERSON, cluster=5), "an address is needed, not 5"),  # type: ignore[arg-type]
         (lambda: teetotal.fence(PETERSON, costs=3), "costs: 3 will not do"),
+        (lambda: teetotal.fence(PETERSON, costs={}), "costs: {} will not do"),
+        (lambda: teetotal.fence(PETERSON, models="sc,tso"), "models: 'sc' needs no fences"),
+        (lambda: teetotal.check(PETERSON, semantics={}), "semantics: {} will not do"),
+        (lambda: teetotal.check(PETERSON, seed=-1), "seed: -1 will not do"),
+        (lambda: teetotal.check(PETERSON, seconds="\ud800"), "seconds: .* will not do"),
+        (lambda: teetotal.monitor("a\0b"), "no file can have that name"),
+        (lambda: teetotal.check_history("\ud800"), "no file can have that name"),
+        (lambda: teetotal.verify(PETERSON, certificate=3), "a file for the proof is needed, not 3"),  # type: ignore[arg-type]
         (lambda: teetotal.replay("1t:0", PETERSON, goal="fast"), "goal: 'fast' is none of robust, safe, both"),
         (lambda: teetotal.outcomes(program(), "arm"), "model: 'arm' is none of"),  # type: ignore[arg-type]
         (lambda: next(teetotal.reproduce.rows("tacas99")), "no table is called tacas99; there are tacas13"),

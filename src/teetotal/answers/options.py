@@ -30,6 +30,9 @@ not: how many rounds it may go without seeing or changing anything new; see runt
 TRIAGE_SECONDS = 10.0
 """To find out whether what is not robust also breaks something, for each model."""
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Models = Annotated[tuple[ModelName, ...], msgspec.Meta(min_length=1)]
+"""Nothing can be wrong under none of them: who asks about none is asked back, not told "safe"."""
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
 ReleaseSequence = Literal["c20", "c11"]
 """Which stores of the thread that released go on with a release sequence: C++20's rule, or C++11's and RC11's."""
@@ -52,20 +55,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _refuse_others(asked: msgspec.Struct) -> None:
-    """Words that are none of those there are, and values of another kind."""
+    """Words that are none of those there are, values of another kind, and nothing where there has to be something."""
     choices = _choices(type(asked))
     for name, hint in _hints(type(asked)).items():
         chosen = getattr(asked, name)
-        if (allowed := choices.get(name)) is None:
-            try:
-                msgspec.convert(chosen, hint)
-            except msgspec.ValidationError as problem:
-                raise TeetotalError(f"{name}: {chosen!r} will not do: {str(problem).lower()}") from None
-            continue
-        for value in chosen if isinstance(chosen, tuple) else (chosen,):
-            if value not in allowed:
-                known = ", ".join(str(one) for one in allowed if one is not None)
-                raise TeetotalError(f"{name}: {value!r} is none of {known}")
+        if (allowed := choices.get(name)) is not None:
+            for value in chosen if isinstance(chosen, tuple) else (chosen,):
+                if value not in allowed:
+                    known = ", ".join(str(one) for one in allowed if one is not None)
+                    raise TeetotalError(f"{name}: {value!r} is none of {known}")
+        try:
+            if isinstance(hint, type) and issubclass(hint, msgspec.Struct) and not isinstance(chosen, hint):
+                raise msgspec.ValidationError(f"expected `{hint.__name__}`")  # a dict would pass for one
+            msgspec.convert(chosen, hint)
+        except (msgspec.ValidationError, UnicodeError) as problem:
+            raise TeetotalError(f"{name}: {chosen!r} will not do: {str(problem).lower()}") from None
 
 
 def asked(kind: type[Asked], settings: Mapping[str, Any], options: Asked | None = None) -> Asked:
@@ -119,7 +123,7 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
     that only lets a thread wait longer is none. Of C11: whose ``release_sequence``. For C: the ``compiler``, its ``flags``,
     and the ``arguments`` of main. ``trust``: the program may reach the network, and write to files."""
 
-    models: tuple[ModelName, ...] = RELAXED
+    models: Models = RELAXED
     goal: Goal = "robust"
     program: str | None = None
     monitors: tuple[str, ...] = ()
@@ -146,7 +150,7 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     triage: float = TRIAGE_SECONDS
     shorten: bool = True
     explore: Strategy = Strategy("all")
-    seed: int = 0
+    seed: Seed = 0
     max_states: Count = MAX_STATES
     executions: Count | None = None
     nondet: tuple[int, int] = (0, 1)
@@ -172,6 +176,11 @@ class FenceOptions(ProgramOptions, frozen=True, kw_only=True):
     weaken: bool = False
     target: Target | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if "sc" in self.models:
+            raise TeetotalError("models: 'sc' needs no fences; there are tso, pso, c11")
+
     def as_check(self, **more: Any) -> CheckOptions:
         """The same question about a program with fences in it, as ``check`` is asked it."""
         return CheckOptions(**{name: getattr(self, name) for name in ProgramOptions.__struct_fields__} | more)
@@ -180,7 +189,7 @@ class FenceOptions(ProgramOptions, frozen=True, kw_only=True):
 class VerifyOptions(Options, frozen=True, kw_only=True):
     """``engine``: ``saturate``, ``accelerate`` or ``bounded:N``. ``certify``: a safe answer comes with its proof."""
 
-    models: tuple[ModelName, ...] = RELAXED
+    models: Models = RELAXED
     goal: Goal = "safe"
     engine: str = "saturate"
     certify: bool = False
@@ -190,7 +199,7 @@ class VerifyOptions(Options, frozen=True, kw_only=True):
 class MonitorOptions(Options, frozen=True, kw_only=True):
     """``group``: what makes violations distinct. ``window``: how many events are kept for telling them, at least."""
 
-    monitors: tuple[str, ...] = ("exact-tso", "exact-pso")
+    monitors: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ("exact-tso", "exact-pso")
     group: Literal["pair", "triple"] = "pair"
     window: Count = 1 << 17
 

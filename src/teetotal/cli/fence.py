@@ -73,10 +73,10 @@ def fence(paths: tuple[str, ...], write: bool, workers: int, as_json: bool, **se
     patched program is explored again, whole. Several C and C++ files are one program; what follows -- goes to the
     compiler."""
     settings["models"] = tuple(model for model in settings["models"] if model != "sc")
+    if not settings["models"]:
+        raise click.BadParameter("sc needs no fences; give tso, pso, c11 or several", param_hint="--model")
     settings["monitors"] = monitor_names(settings["monitors"])
     options = asked(FenceOptions, settings)
-    if not options.models:
-        raise click.BadParameter("sc needs no fences; give tso, pso, c11 or several", param_hint="--model")
     if options.monitors and options.goal != "robust":
         raise click.UsageError("--monitor is for --goal robust: no monitor is asked whether something fails")
     try:

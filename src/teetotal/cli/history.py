@@ -29,6 +29,7 @@ from teetotal.histories import examining
 from teetotal.histories.formats import FORMATS
 from teetotal.report import history as report
 from teetotal.report.json import to_json
+from teetotal.report.streams import in_line
 from teetotal.scale.local import available_workers
 
 EXPLAINED = 10
@@ -218,7 +219,7 @@ def say(lines: Iterable[str]) -> None:
     """Prints lines of which parts come from files: what could control a terminal is shown as an escape."""
     sheet = page()
     for text in lines:
-        escaped = (c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+        escaped = (c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in in_line(text))
         for line in "".join(escaped).split("\n"):
             click.echo("\n".join(sheet.kept(line)))
 

@@ -45,6 +45,13 @@ def keep_in_line(path: str) -> None:
         _broken.update(part for part in parts if "\n" in part and not part.endswith("\n"))  # "}\n" ends lines of JSON
 
 
+def in_line(text: str) -> str:
+    """With these names within a line: for whoever takes a text apart into lines before it is written."""
+    for name in _broken:
+        text = text.replace(name, visible(name))
+    return text
+
+
 _called: dict[str, str] = {}
 """Files that go by another name than their own: what came from standard input."""
 
@@ -64,10 +71,7 @@ class Shown(io.TextIOWrapper):
     """A text stream that shows control characters instead of sending them, all but our own colours."""
 
     def write(self, text: str) -> int:
-        shown = as_called(text)
-        for name in _broken:
-            shown = shown.replace(name, visible(name))
-        super().write(shown.translate(_IN_COLOURS if colours() else _IN_A_TEXT))
+        super().write(in_line(as_called(text)).translate(_IN_COLOURS if colours() else _IN_A_TEXT))
         return len(text)
 
 
