@@ -9,6 +9,7 @@
 #include <unwind.h>
 
 #include "accesses.hpp"
+#include "imports.hpp"
 #include "process.hpp"
 
 namespace teetotal::runtime {
@@ -31,6 +32,8 @@ const Thrown* whole(const void* known) {
   return reinterpret_cast<const Thrown*>(static_cast<const std::byte*>(known) - offsetof(Thrown, type));
 }
 
+constexpr std::uint64_t kOwn = 0x47'4e'55'43'43'2b'2b'00, kDependent = kOwn + 1;  // GNUCC++
+
 void lets_go(const Thrown* thrown, std::uintptr_t place) {
   Thread* self = process.current;
   if (self == nullptr || !memory.in_object(reinterpret_cast<std::uintptr_t>(thrown->destroy))) return;
@@ -40,7 +43,20 @@ void lets_go(const Thrown* thrown, std::uintptr_t place) {
 
 }  // namespace
 
+bool is_thrown(std::uintptr_t object) {
+  const std::uintptr_t before = object - sizeof(Thrown);
+  return object % alignof(Thrown) == 0 && in_heap(before) &&
+         reinterpret_cast<const Thrown*>(before)->unwinding.exception_class == kOwn;
+}
+
 extern "C" {
+
+// The library says whose exception it is when that is thrown. It is said here before anything is put there.
+void* teetotal___cxa_allocate_exception(std::size_t size) {
+  void* object = abi::__cxa_allocate_exception(size);
+  (static_cast<Thrown*>(object) - 1)->unwinding.exception_class = kOwn;
+  return object;
+}
 
 void real_release(void**) asm("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
 void release(void**) asm("teetotal__ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
@@ -53,7 +69,6 @@ void teetotal___cxa_end_catch() {
   struct Caught {
     void* latest;
   };
-  constexpr std::uint64_t kOwn = 0x47'4e'55'43'43'2b'2b'00, kDependent = kOwn + 1;  // GNUCC++
   if (void* known = reinterpret_cast<const Caught*>(abi::__cxa_get_globals())->latest; known != nullptr) {
     const Thrown* thrown = whole(known);
     const std::uint64_t kind = thrown->unwinding.exception_class;

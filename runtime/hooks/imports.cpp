@@ -91,7 +91,8 @@ Effect effect_of(std::string_view word) {
   if (word == "constant") return Effect::constant;
   if (word == "outside") return Effect::unknown;
   if (word == "state") return Effect::state;
-  if (word.starts_with("arguments:") || word.starts_with("changes:")) return Effect::arguments;
+  if (word.starts_with("arguments:") || word.starts_with("changes:") || word.starts_with("thrown:"))
+    return Effect::arguments;
   if (word.starts_with("keeps:")) return Effect::keeps;
   throw std::runtime_error("the table of imports knows no class " + std::string(word));
 }
@@ -188,6 +189,7 @@ void Imports::read(const std::string& table, const std::string& instrumented) {
     if (entry.effect == Effect::arguments || entry.effect == Effect::keeps)
       for (const char digit : effect.substr(effect.find(':') + 1)) entry.arguments |= 1U << (digit - '1');
     entry.changes = effect.starts_with("changes:");
+    entry.thrown = effect.starts_with("thrown:");
     if (entry.effect == Effect::replaced && effect.find(':') != std::string::npos)
       entry.by = effect.substr(effect.find(':') + 1);
     for (std::string name; words >> name;) {
@@ -270,6 +272,7 @@ bool Imports::touches_shared(Thread& self, const Stub& stub, const std::uintptr_
   const bool counted = !stub.name.starts_with("_Z");              // the table does not count those of each member
   for (std::size_t i = 0; i < kArguments; ++i) {
     if ((stub.entry.arguments >> i & 1U) == 0 || !of_program(reinterpret_cast<const void*>(arguments[i]))) continue;
+    if (i == 0 && stub.entry.thrown && is_thrown(arguments[i])) continue;
     if (i > 0 && !counted && stack_owner(arguments[i]) == self.number && arguments[i] < live) continue;  // by chance
     ++self.asked.changes;
     others = others || shared(self, arguments[i], place);

@@ -168,3 +168,27 @@ def test_what_atomic_operations_take_and_give_besides_is_seen(tmp_path: Path, na
     )
     answer = check(Source((str(source),), (), compiler), CheckOptions(models=("tso",)))
     assert answer.models["tso"].robust is False
+
+
+def test_the_class_that_an_object_has_already_is_stored_again(tmp_path: Path) -> None:
+    """The store was left out, and with it the order in which it comes last: one class alone was proved to be possible."""
+    source = tmp_path / "test.cpp"
+    source.write_text(
+        """
+        #include <cassert>
+        #include <new>
+        #include <pthread.h>
+        struct A { virtual int kind() { return 1; } };
+        struct B : A { int kind() override { return 2; } };
+        alignas(B) char room[sizeof(B)];
+        static void *again(void *p) { new (room) B; return p; }
+        static void *other(void *p) { new (room) A; return p; }
+        int main() {
+          new (room) B;
+          pthread_t t, u;
+          pthread_create(&t, 0, again, 0); pthread_create(&u, 0, other, 0);
+          pthread_join(t, 0); pthread_join(u, 0);
+          assert(reinterpret_cast<A *>(room)->kind() == 1);
+        }"""
+    )
+    assert check(Source((str(source),)), CheckOptions(models=("tso",))).verdict is Verdict.VIOLATION
