@@ -8,7 +8,10 @@
 #include <cxxabi.h>
 #include <unwind.h>
 
+#include <exception>
+
 #include "accesses.hpp"
+#include "exceptions.hpp"
 #include "imports.hpp"
 #include "process.hpp"
 
@@ -47,6 +50,47 @@ bool is_thrown(std::uintptr_t object) {
   const std::uintptr_t before = object - sizeof(Thrown);
   return object % alignof(Thrown) == 0 && in_heap(before) &&
          reinterpret_cast<const Thrown*>(before)->unwinding.exception_class == kOwn;
+}
+
+// What the exception says of itself, but where that is a function of the program's: none is run any more.
+std::string said_by(const std::exception& error) {
+  constexpr int kWhat = 2;  // after two destructors
+  const auto* functions = *reinterpret_cast<const std::uintptr_t* const*>(&error);
+  return memory.in_object(functions[kWhat]) ? std::string() : error.what();
+}
+
+Aborting aborting_at(std::uintptr_t place) {
+  if (memory.in_object(place)) return {"", place};
+  struct Frames {
+    std::uintptr_t place, called = 0;  // in the program, and in what that calls
+  } frames{place};
+  const auto go_up = [](_Unwind_Context* frame, void* found) {
+    auto& known = *static_cast<Frames*>(found);
+    const std::uintptr_t at = _Unwind_GetIP(frame);
+    constexpr int kFramePointer = 6;
+    const auto pointer = static_cast<std::uintptr_t>(_Unwind_GetGR(frame, kFramePointer));
+    if (memory.in_object(at)) {
+      known.place = callers.teller(at, reinterpret_cast<const void*>(pointer));
+      return _URC_END_OF_STACK;
+    }
+    known.called = at;
+    return _URC_NO_REASON;
+  };
+  _Unwind_Backtrace(go_up, &frames);  // no frame has been left where nobody catches an exception
+  const void* called = _Unwind_FindEnclosingFunction(reinterpret_cast<void*>(frames.called - 1));
+  if (called == reinterpret_cast<const void*>(&std::terminate)) return {"std::terminate is called", frames.place};
+  if (called == reinterpret_cast<const void*>(&abi::__cxa_pure_virtual))
+    return {"a pure virtual function is called", frames.place};
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return {"", frames.place};
+  std::string why = "nobody catches " + demangled(type->name());
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    if (const std::string said = said_by(error); !said.empty()) why += " (" + said + ")";
+  } catch (...) {
+  }
+  return {why, frames.place};
 }
 
 extern "C" {

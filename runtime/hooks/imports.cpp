@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "accesses.hpp"
+#include "exceptions.hpp"
 #include "snapshots.hpp"
 
 // Where every stub jumps to, its number in r11: all that may hold arguments is kept, also how many vector registers do
@@ -137,15 +138,6 @@ void protect(const Object& object, int how) {
   if (begin < end) mprotect(reinterpret_cast<void*>(begin), end - begin, how);
 }
 
-std::string demangled(const std::string& name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  if (text == nullptr) return name;
-  std::string result = text;
-  std::free(text);
-  return result;
-}
-
 // Whether other threads may see what an argument points to. A number that is no address of the program's points to
 // nothing.
 bool shared(Thread& self, std::uintptr_t argument, std::uintptr_t place) {
@@ -156,6 +148,15 @@ bool shared(Thread& self, std::uintptr_t argument, std::uintptr_t place) {
 }
 
 }  // namespace
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  if (text == nullptr) return name;
+  std::string result = text;
+  std::free(text);
+  return result;
+}
 
 void unseen_call(const std::string& what, std::uintptr_t place) {
   if (process.current == nullptr) return;

@@ -103,8 +103,8 @@ extern Imports imports;
 // What a call of the program does that nobody sees: named, and no reason to take a loop for one that only waits.
 void unseen_call(const std::string& what, std::uintptr_t place);
 
-// Whether an object lies in memory that the C++ library gave for what is thrown (hooks_exceptions.cpp).
-bool is_thrown(std::uintptr_t object);
+// A name of the linker's, as it is written in C++.
+std::string demangled(const std::string& name);
 
 // What a call sets, or asks for, that is no memory: named where another thread sets it too, or asks for what is set.
 void unordered_call(Users& users, bool sets, const char* what, std::uintptr_t place);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "accesses.hpp"
 #include "assertions.hpp"
 #include "calls.hpp"
 #include "channel.hpp"
@@ -18,12 +19,18 @@ namespace {
 constexpr int kQuestions = 30;
 constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 
-// The instruction at hand, or, in a library, the last operation that was announced: the stack may be in ruins.
+// The instruction at hand, or the call of a hook; in a library, the last operation that was announced: the stack may be
+// in ruins.
 std::uintptr_t place_of_crash(const Thread& self, const ucontext_t& machine) {
   const auto place = static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[REG_RIP]);
-  if (!memory.in_object(place)) return self.operation.told_place();
-  return callers.teller(place + 1, reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]));
+  const auto* frame = reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]);
+  if (memory.in_object(place)) return callers.teller(place + 1, frame);
+  const std::uintptr_t caller = of_executable(place) ? callers.teller(place, frame) : place;
+  return memory.in_object(caller) ? caller : self.operation.told_place();
 }
+
+// Of an address that no program can have the kernel says nothing but that.
+constexpr bool untold(std::uintptr_t address) { return address >> 47 != 0 && address >> 47 != (1U << 17) - 1; }
 
 void on_crash(int signal, siginfo_t* info, void* context) {
   if (signal == SIGTRAP) {
@@ -40,10 +47,14 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   }
   const auto* machine = static_cast<ucontext_t*>(context);
   if (self->range.size != 0) take_back(*self);
-  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  const bool general = signal == SIGSEGV && info->si_code == SI_KERNEL;
+  if (general && untold(self->operation.address)) address = self->operation.address;
   char text[96];
   if (signal == SIGSEGV && stack_owner(address) == self->number && below_stack(address)) {
     std::snprintf(text, sizeof text, "stack overflow");
+  } else if (general && !untold(address)) {
+    std::snprintf(text, sizeof text, "invalid access at an address that no program can have");
   } else if (signal == SIGSEGV || signal == SIGBUS) {
     std::snprintf(text, sizeof text, "%s at address %#zx", signal == SIGSEGV ? "invalid access" : "bus error",
                   static_cast<std::size_t>(address));
