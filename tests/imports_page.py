@@ -24,6 +24,7 @@ Then nothing is proved; violations that are found are real.
 | modelled | done by a hook: memory, threads, synchronisation, time, chance, ends |
 | arguments | touches what the arguments of these numbers point to, no more: named where another thread may see that |
 | changes | as arguments; but of `std::cout`, too, it changes what others may ask for: named beside other threads |
+| thrown | as arguments; but where the first is what is thrown, that has one owner, or holders whom the library counts |
 | keeps | keeps what the argument of this number points to, and touches it at any time: named unless there is nothing |
 | outside | depends on the outside world: run, and named |
 | refused | cannot be explored: the answer says so |
@@ -54,7 +55,7 @@ def page() -> str:
         words = line.partition("#")[0].split()
         if words:
             effect, _, detail = words[0].partition(":")
-            numbered = effect in ("arguments", "changes", "keeps")
+            numbered = effect in ("arguments", "changes", "thrown", "keeps")
             shown = effect + (f" {', '.join(detail)}" if numbered else f" by `{detail}`" if detail else "")
             text += ", " if words[0] == before else f"\n- {shown}: "
             text += ", ".join(demangled(words[1:]))

@@ -228,9 +228,7 @@ char teetotal_look_at_guard(const char* guard) {
   return *guard;
 }
 
-void __tsan_vptr_update(void** address, void* value) {
-  if (*address != value) access(Kind::st, address, Tag::oct, TEETOTAL_PLACE);
-}
+void __tsan_vptr_update(void** address, void*) { access(Kind::st, address, Tag::oct, TEETOTAL_PLACE); }
 void __tsan_vptr_read(void** address) { access(Kind::ld, address, Tag::oct, TEETOTAL_PLACE); }
 
 #define ATOMICS(bits, T)                                                                                              \

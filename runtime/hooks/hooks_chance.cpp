@@ -1,7 +1,8 @@
 // Chance, and what the machine says of itself: the same in every execution and on every machine.
 //
 // Numbers by chance are a sequence of the thread's own that begins anew with each execution, so that they do not depend
-// on the schedule. One sequence is explored; that is noted.
+// on the schedule. One sequence is explored; that is noted. Those of a state that the caller keeps (rand_r, erand48)
+// are no chance, and the C library's.
 #include <sched.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -46,15 +47,6 @@ long drawn_31() { return static_cast<long>(drawn() & RAND_MAX); }
 
 // As the C library: a fraction with 48 bits.
 double fraction_of(std::uint64_t bits) { return static_cast<double>(bits >> 16) / static_cast<double>(1ULL << 48); }
-
-// The state of *rand48 functions that the caller keeps: 48 bits.
-std::uint64_t drawn_from(unsigned short state[3]) {
-  std::uint64_t whole = 0;
-  std::memcpy(&whole, state, 6);
-  const std::uint64_t value = next_random(whole);
-  std::memcpy(state, &whole, 6);
-  return value;
-}
 
 void fill_by_chance(void* to, std::size_t size) {
   auto* bytes = static_cast<unsigned char*>(to);
@@ -121,19 +113,10 @@ char* initstate(unsigned seed, char* state, std::size_t) {
   return state;
 }
 char* setstate(char* state) { return state; }
-int rand_r(unsigned* seed) {
-  std::uint64_t state = *seed;
-  const auto value = static_cast<int>(next_random(state) & RAND_MAX);
-  *seed = static_cast<unsigned>(state ^ state >> 32);
-  return value;
-}
 
 double drand48() { return fraction_of(drawn()); }
 long lrand48() { return drawn_31(); }
 long mrand48() { return static_cast<std::int32_t>(drawn()); }
-double erand48(unsigned short state[3]) { return fraction_of(drawn_from(state)); }
-long nrand48(unsigned short state[3]) { return static_cast<long>(drawn_from(state) & RAND_MAX); }
-long jrand48(unsigned short state[3]) { return static_cast<std::int32_t>(drawn_from(state)); }
 void srand48(long seed) { srand(static_cast<unsigned>(seed)); }
 unsigned short* seed48(unsigned short state[3]) {
   static unsigned short before[3];

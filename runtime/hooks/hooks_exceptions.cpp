@@ -8,7 +8,11 @@
 #include <cxxabi.h>
 #include <unwind.h>
 
+#include <exception>
+
 #include "accesses.hpp"
+#include "exceptions.hpp"
+#include "imports.hpp"
 #include "process.hpp"
 
 namespace teetotal::runtime {
@@ -31,6 +35,8 @@ const Thrown* whole(const void* known) {
   return reinterpret_cast<const Thrown*>(static_cast<const std::byte*>(known) - offsetof(Thrown, type));
 }
 
+constexpr std::uint64_t kOwn = 0x47'4e'55'43'43'2b'2b'00, kDependent = kOwn + 1;  // GNUCC++
+
 void lets_go(const Thrown* thrown, std::uintptr_t place) {
   Thread* self = process.current;
   if (self == nullptr || !memory.in_object(reinterpret_cast<std::uintptr_t>(thrown->destroy))) return;
@@ -40,7 +46,61 @@ void lets_go(const Thrown* thrown, std::uintptr_t place) {
 
 }  // namespace
 
+bool is_thrown(std::uintptr_t object) {
+  const std::uintptr_t before = object - sizeof(Thrown);
+  return object % alignof(Thrown) == 0 && in_heap(before) &&
+         reinterpret_cast<const Thrown*>(before)->unwinding.exception_class == kOwn;
+}
+
+// What the exception says of itself, but where that is a function of the program's: none is run any more.
+std::string said_by(const std::exception& error) {
+  constexpr int kWhat = 2;  // after two destructors
+  const auto* functions = *reinterpret_cast<const std::uintptr_t* const*>(&error);
+  return memory.in_object(functions[kWhat]) ? std::string() : error.what();
+}
+
+Aborting aborting_at(std::uintptr_t place) {
+  if (memory.in_object(place)) return {"", place};
+  struct Frames {
+    std::uintptr_t place, called = 0;  // in the program, and in what that calls
+  } frames{place};
+  const auto go_up = [](_Unwind_Context* frame, void* found) {
+    auto& known = *static_cast<Frames*>(found);
+    const std::uintptr_t at = _Unwind_GetIP(frame);
+    constexpr int kFramePointer = 6;
+    const auto pointer = static_cast<std::uintptr_t>(_Unwind_GetGR(frame, kFramePointer));
+    if (memory.in_object(at)) {
+      known.place = callers.teller(at, reinterpret_cast<const void*>(pointer));
+      return _URC_END_OF_STACK;
+    }
+    known.called = at;
+    return _URC_NO_REASON;
+  };
+  _Unwind_Backtrace(go_up, &frames);  // no frame has been left where nobody catches an exception
+  const void* called = _Unwind_FindEnclosingFunction(reinterpret_cast<void*>(frames.called - 1));
+  if (called == reinterpret_cast<const void*>(&std::terminate)) return {"std::terminate is called", frames.place};
+  if (called == reinterpret_cast<const void*>(&abi::__cxa_pure_virtual))
+    return {"a pure virtual function is called", frames.place};
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return {"", frames.place};
+  std::string why = "nobody catches " + demangled(type->name());
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    if (const std::string said = said_by(error); !said.empty()) why += " (" + said + ")";
+  } catch (...) {
+  }
+  return {why, frames.place};
+}
+
 extern "C" {
+
+// The library says whose exception it is when that is thrown. It is said here before anything is put there.
+void* teetotal___cxa_allocate_exception(std::size_t size) {
+  void* object = abi::__cxa_allocate_exception(size);
+  (static_cast<Thrown*>(object) - 1)->unwinding.exception_class = kOwn;
+  return object;
+}
 
 void real_release(void**) asm("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
 void release(void**) asm("teetotal__ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
@@ -53,7 +113,6 @@ void teetotal___cxa_end_catch() {
   struct Caught {
     void* latest;
   };
-  constexpr std::uint64_t kOwn = 0x47'4e'55'43'43'2b'2b'00, kDependent = kOwn + 1;  // GNUCC++
   if (void* known = reinterpret_cast<const Caught*>(abi::__cxa_get_globals())->latest; known != nullptr) {
     const Thrown* thrown = whole(known);
     const std::uint64_t kind = thrown->unwinding.exception_class;

@@ -18,6 +18,7 @@
 #include <new>
 
 #include "accesses.hpp"
+#include "exceptions.hpp"
 #include "hooks_signals.hpp"
 #include "real.hpp"
 #include "synchronisation.hpp"
@@ -333,8 +334,9 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   }
   void abort() {
     if (process.current == nullptr) _exit(70);
-    raise_abort(*process.current, TEETOTAL_PLACE);
-    fail(*process.current, Failure::aborted, "abort", TEETOTAL_PLACE);
+    Aborting aborting = aborting_at(TEETOTAL_PLACE);
+    raise_abort(*process.current, std::move(aborting.why), aborting.place);
+    fail(*process.current, Failure::aborted, "", aborting.place);  // its handler has returned
   }
   int __cxa_guard_acquire(char* guard) {
     Thread* self = process.current;

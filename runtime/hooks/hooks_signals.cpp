@@ -92,7 +92,7 @@ void name_untimely(const char* what, std::uintptr_t place) {
 }
 
 // A signal comes to the thread that runs.
-void deliver(Thread& self, int signal, std::uintptr_t place) {
+void deliver(Thread& self, int signal, std::uintptr_t place, std::string why = {}) {
   if ((self.signals.blocked & bit_of(signal)) != 0) {
     self.signals.pending |= bit_of(signal);
     return;
@@ -102,7 +102,7 @@ void deliver(Thread& self, int signal, std::uintptr_t place) {
   if (action.sa_handler == SIG_IGN) return;
   if (action.sa_handler == SIG_DFL) {
     if (ignored_by_default(signal)) return;
-    if (signal == SIGABRT) fail(self, Failure::aborted, "abort", place);
+    if (signal == SIGABRT) fail(self, Failure::aborted, std::move(why), place);
     if (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
       fail(self, Failure::unsupported, name_of(signal), place);
     fail(self, Failure::crash, "is ended by " + name_of(signal), place);
@@ -158,9 +158,9 @@ void let_through(Thread& self, std::uint64_t blocked, std::uintptr_t place) {
   }
 }
 
-void raise_abort(Thread& self, std::uintptr_t place) {
+void raise_abort(Thread& self, std::string why, std::uintptr_t place) {
   self.signals.blocked &= ~bit_of(SIGABRT);
-  deliver(self, SIGABRT, place);
+  deliver(self, SIGABRT, place, std::move(why));
 }
 
 long send_by_system_call(Thread& self, long number, const long* arguments, std::uintptr_t place) {

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "accesses.hpp"
+#include "exceptions.hpp"
 #include "snapshots.hpp"
 
 // Where every stub jumps to, its number in r11: all that may hold arguments is kept, also how many vector registers do
@@ -91,7 +92,8 @@ Effect effect_of(std::string_view word) {
   if (word == "constant") return Effect::constant;
   if (word == "outside") return Effect::unknown;
   if (word == "state") return Effect::state;
-  if (word.starts_with("arguments:") || word.starts_with("changes:")) return Effect::arguments;
+  if (word.starts_with("arguments:") || word.starts_with("changes:") || word.starts_with("thrown:"))
+    return Effect::arguments;
   if (word.starts_with("keeps:")) return Effect::keeps;
   throw std::runtime_error("the table of imports knows no class " + std::string(word));
 }
@@ -136,15 +138,6 @@ void protect(const Object& object, int how) {
   if (begin < end) mprotect(reinterpret_cast<void*>(begin), end - begin, how);
 }
 
-std::string demangled(const std::string& name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  if (text == nullptr) return name;
-  std::string result = text;
-  std::free(text);
-  return result;
-}
-
 // Whether other threads may see what an argument points to. A number that is no address of the program's points to
 // nothing.
 bool shared(Thread& self, std::uintptr_t argument, std::uintptr_t place) {
@@ -155,6 +148,15 @@ bool shared(Thread& self, std::uintptr_t argument, std::uintptr_t place) {
 }
 
 }  // namespace
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  if (text == nullptr) return name;
+  std::string result = text;
+  std::free(text);
+  return result;
+}
 
 void unseen_call(const std::string& what, std::uintptr_t place) {
   if (process.current == nullptr) return;
@@ -188,6 +190,7 @@ void Imports::read(const std::string& table, const std::string& instrumented) {
     if (entry.effect == Effect::arguments || entry.effect == Effect::keeps)
       for (const char digit : effect.substr(effect.find(':') + 1)) entry.arguments |= 1U << (digit - '1');
     entry.changes = effect.starts_with("changes:");
+    entry.thrown = effect.starts_with("thrown:");
     if (entry.effect == Effect::replaced && effect.find(':') != std::string::npos)
       entry.by = effect.substr(effect.find(':') + 1);
     for (std::string name; words >> name;) {
@@ -270,6 +273,7 @@ bool Imports::touches_shared(Thread& self, const Stub& stub, const std::uintptr_
   const bool counted = !stub.name.starts_with("_Z");              // the table does not count those of each member
   for (std::size_t i = 0; i < kArguments; ++i) {
     if ((stub.entry.arguments >> i & 1U) == 0 || !of_program(reinterpret_cast<const void*>(arguments[i]))) continue;
+    if (i == 0 && stub.entry.thrown && is_thrown(arguments[i])) continue;
     if (i > 0 && !counted && stack_owner(arguments[i]) == self.number && arguments[i] < live) continue;  // by chance
     ++self.asked.changes;
     others = others || shared(self, arguments[i], place);

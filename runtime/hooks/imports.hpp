@@ -61,6 +61,7 @@ class Imports {
     Effect effect = Effect::unknown;
     std::uint32_t arguments = 0;  // a bit for each that is looked at
     bool changes = false;         // what others may ask the standard streams for
+    bool thrown = false;          // the first may be what is thrown, which is the library's affair
     std::string by;               // what replaces it, if that is not of its name
   };
   struct Stub {
@@ -101,6 +102,9 @@ extern Imports imports;
 
 // What a call of the program does that nobody sees: named, and no reason to take a loop for one that only waits.
 void unseen_call(const std::string& what, std::uintptr_t place);
+
+// A name of the linker's, as it is written in C++.
+std::string demangled(const std::string& name);
 
 // What a call sets, or asks for, that is no memory: named where another thread sets it too, or asks for what is set.
 void unordered_call(Users& users, bool sets, const char* what, std::uintptr_t place);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "accesses.hpp"
 #include "assertions.hpp"
 #include "calls.hpp"
 #include "channel.hpp"
@@ -18,22 +19,25 @@ namespace {
 constexpr int kQuestions = 30;
 constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 
-// The instruction at hand, or, in a library, the last operation that was announced: the stack may be in ruins.
+// The instruction at hand, or the call of a hook; in a library, the last operation that was announced: the stack may be
+// in ruins.
 std::uintptr_t place_of_crash(const Thread& self, const ucontext_t& machine) {
   const auto place = static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[REG_RIP]);
-  if (!memory.in_object(place)) return self.operation.told_place();
-  return callers.teller(place + 1, reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]));
+  const auto* frame = reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]);
+  if (memory.in_object(place)) return callers.teller(place + 1, frame);
+  const std::uintptr_t caller = of_executable(place) ? callers.teller(place, frame) : place;
+  return memory.in_object(caller) ? caller : self.operation.told_place();
 }
 
 // Whether a processor can address it at all: its upper bits are alike.
 bool canonical(std::uintptr_t address) { return address + (std::uintptr_t{1} << 47) < std::uintptr_t{1} << 48; }
 
-// What went wrong at an address. Of one that is none, the kernel does not tell which it was.
+// What went wrong at an address. Of one that no program can have, the kernel does not tell which it was.
 std::string invalid(const char* access, const Thread& self, const siginfo_t& info) {
   auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
   if (info.si_code == SI_KERNEL) address = self.operation.address;
   char text[96];
-  if (info.si_code == SI_KERNEL && canonical(address)) return std::string(access) + " at an address that is none";
+  if (info.si_code == SI_KERNEL && canonical(address)) return std::string(access) + " at an address that no program can have";
   std::snprintf(text, sizeof text, "%s at address %#zx", access, static_cast<std::size_t>(address));
   return text;
 }

@@ -226,3 +226,74 @@ int main(void) {
 """
     assert "st cell#1.b = 1" in told(run(tmp_path, text.replace("EXTRA", "")))
     assert "cell" not in told(run(tmp_path, text.replace("EXTRA", " + 4")))
+
+
+ABORTING = """#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <thread>
+struct Full : std::runtime_error { using std::runtime_error::runtime_error; };
+struct Own : std::exception { const char *what() const noexcept override { return "own"; } };
+struct Base { Base() { call(); } virtual void f() = 0; void call() { f(); } };
+struct Derived : Base { void f() override {} };
+static void quiet() noexcept { throw 5; }
+static void work(int which) {
+  switch (which) {
+  case 0: throw Full("no room"); break;
+  case 1: throw Own(); break;
+  case 2: (void)std::string("ab").at(2); break;
+  case 3: quiet(); break;
+  case 4: try { throw 1; } catch (int) { std::thread t([] {}); } break;
+  case 5: try { throw 1; } catch (int) { std::abort(); } break;
+  case 6: Derived(); break;
+  }
+}
+int main(int count, char **words) { std::thread t(work, std::atoi(words[1])); t.join(); }
+"""
+ABORTS = (
+    "T1 aborts at FILE:13: nobody catches Full (no room)",
+    "T1 aborts at FILE:14: nobody catches Own",
+    "T1 aborts at FILE:15: nobody catches std::out_of_range (basic_string::at: __n (which is 2) >= this->size() "
+    "(which is 2))",
+    "T1 aborts at FILE:10: nobody catches int",
+    "T1 aborts at FILE:17: std::terminate is called",
+    "T1 aborts at FILE:18",
+    "T1 aborts at FILE:8: a pure virtual function is called",
+)
+
+
+@pytest.mark.parametrize("which", range(len(ABORTS)))
+def test_an_abort_is_told_with_its_reason(tmp_path: Path, which: int) -> None:
+    """They were told as "T1 aborts", without a line."""
+    file = tmp_path / "program.cpp"
+    file.write_text(ABORTING)
+    result = check(Source((str(file),), (), "gcc", (str(which),)), CheckOptions(models=("tso",)))
+    assert result.violations[0].message == ABORTS[which].replace("FILE", str(file))
+
+
+def test_an_address_that_the_kernel_does_not_tell_is_told(tmp_path: Path) -> None:
+    """It has 0 for addresses that no program can have, which was told as a null pointer."""
+    head = "#include <pthread.h>\nint *volatile p = (int *)0xdeadbeefdeadbee8, seen;\n"
+    f, g = "static void *f(void *a) { seen = *p; return a; }\n", "static void *g(void *a) { return a; }\n"
+    beside = run(tmp_path, head + f + g + TWO_THREADS).violations[0].message
+    assert beside == f"T1: invalid access at address 0xdeadbeefdeadbee8 at {tmp_path / 'program.c'}:3"
+    alone = run(tmp_path, head + "int main(void) {\n return *p; }").violations[0].message
+    assert alone == f"T0: invalid access at an address that no program can have at {tmp_path / 'program.c'}:4"
+
+
+@pytest.mark.parametrize(
+    "code", ["return *p;", "*p = 1;", "return __atomic_load_n(p, 0);", "return strlen((char *)p);"]
+)
+def test_a_crash_of_main_alone_is_told_with_its_line(tmp_path: Path, code: str) -> None:
+    """Loads had no line, or that of the last step before it."""
+    text = f"""#include <pthread.h>
+#include <string.h>
+int *volatile p;
+static void *f(void *a) {{ return a; }}
+int main(void) {{
+  pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0);
+  {code}
+}}
+"""
+    assert (run(tmp_path, text).violations[0].message or "").endswith("program.c:7")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import CDLL, byref, c_double, c_long, c_uint, c_ushort
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,46 @@ def test_what_atomic_operations_take_and_give_besides_is_seen(tmp_path: Path, na
     )
     answer = check(Source((str(source),), (), compiler), CheckOptions(models=("tso",)))
     assert answer.models["tso"].robust is False
+
+
+def test_the_class_that_an_object_has_already_is_stored_again(tmp_path: Path) -> None:
+    """The store was left out, and with it the order in which it comes last: one class alone was proved to be possible."""
+    source = tmp_path / "test.cpp"
+    source.write_text(
+        """
+        #include <cassert>
+        #include <new>
+        #include <pthread.h>
+        struct A { virtual int kind() { return 1; } };
+        struct B : A { int kind() override { return 2; } };
+        alignas(B) char room[sizeof(B)];
+        static void *again(void *p) { new (room) B; return p; }
+        static void *other(void *p) { new (room) A; return p; }
+        int main() {
+          new (room) B;
+          pthread_t t, u;
+          pthread_create(&t, 0, again, 0); pthread_create(&u, 0, other, 0);
+          pthread_join(t, 0); pthread_join(u, 0);
+          assert(reinterpret_cast<A *>(room)->kind() == 1);
+        }"""
+    )
+    assert check(Source((str(source),)), CheckOptions(models=("tso",))).verdict is Verdict.VIOLATION
+
+
+def test_numbers_of_a_state_that_the_caller_keeps_are_those_of_the_c_library(tmp_path: Path) -> None:
+    """They were others: a branch that the program takes was not explored, and one that it does not take was."""
+    text = """
+        #include <assert.h>
+        #include <stdlib.h>
+        int main(void) {
+          unsigned seed = 1; unsigned short a[3] = {1, 2, 3}, b[3] = {1, 2, 3}, c[3] = {1, 2, 3};
+          assert(rand_r(&seed) == FIRST && nrand48(a) == SECOND && jrand48(b) == THIRD && erand48(c) == FOURTH);
+        }"""
+    library = CDLL(None)
+    library.erand48.restype, library.nrand48.restype, library.jrand48.restype = c_double, c_long, c_long
+    numbers = {"FIRST": library.rand_r(byref(c_uint(1)))}
+    for name, function in (("SECOND", library.nrand48), ("THIRD", library.jrand48), ("FOURTH", library.erand48)):
+        numbers[name] = function((c_ushort * 3)(1, 2, 3))
+    for name, number in numbers.items():
+        text = text.replace(name, repr(number))
+    assert checked(tmp_path, text).verdict is Verdict.SAFE

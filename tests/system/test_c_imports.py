@@ -127,6 +127,7 @@ CXX_HEAD = """#include <atomic>
 #include <pthread.h>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -156,6 +157,19 @@ CXX = {
 CXX_NAMED = {
     "stream": ("std::ostringstream {v}", "{v} << 5", "n += {v}.tellp()", "operator<<"),
     "cout-state": ("int {v}", "std::cout.setstate(std::ios::eofbit); {v} = 1", "n += std::cout.eof()", "setstate"),
+    "error": (
+        'std::runtime_error {v}("x")',
+        'new (&{v}) std::runtime_error("y")',
+        "n += {v}.what()[0]",
+        "runtime_error(",
+    ),
+    "no-error": ('std::logic_error {v}("x")', "{v}.~logic_error()", "n += {v}.what()[0]", "~logic_error()"),
+    "what": (
+        'std::logic_error {v}("x")',
+        "*(void *volatile *)&{v} = 0",
+        "n += {v}.std::logic_error::what()[0]",
+        "what()",
+    ),
     "cout": ("int {v}", "std::cout.width(5); {v} = 1", "n += std::cout.width()", "std::cout"),
 }
 

@@ -213,7 +213,7 @@ class Findings:
             "heap overflow": f"{who} accesses memory of the heap that nobody allocated{where}",
             "use after return": f"{who} {message}{where}",
             "misuse": f"{who} {message}{where}",
-            "abort": f"{who} aborts{where}",
+            "abort": f"{who} aborts{where}" + (f": {message}" if message else ""),
         }.get(what)
         if told is None:
             told = {
