@@ -1,11 +1,14 @@
 """Executions of C programs per processor second, with the exact monitors and without, and with C11's; how many there are
 where threads wait for each other, beside those of another model checker; and what it is worth that threads are identical.
-One core. ``--profile``: where the time goes instead, as ``perf`` has it."""
+One core. ``--profile``: where the time goes instead, as ``perf`` has it. ``--against RUNTIME``: how much faster it is
+than another ``teetotal-runtime``, beside which lies all that it needs."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+import statistics
 import subprocess
 import sys
 from collections import Counter
@@ -29,6 +32,15 @@ static void *section(void *argument) {
 }
 int main(void) { run(2, (void *(*[])(void *)){section, section}); }
 """
+LOADS = """#include "bench.h"
+static atomic_int x;
+static void *section(void *argument) {
+    for (int round = 0; round < 5; round++) { int seen = LOAD(x); STORE(x, seen + 1 + 16 * (int)(long)argument); }
+    return 0;
+}
+int main(void) { run(2, (void *(*[])(void *)){section, section}); }
+"""
+TEXTS = {"buffering": BUFFERING, "loads": LOADS}
 IDENTICAL = """#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -52,10 +64,22 @@ CASES = (
     ("store buffering, 6 rounds", "buffering", ()),
     ("dekker, 4 sections", "dekker", ("-DROUNDS=4",)),
     ("dekker, 5 sections", "dekker", ("-DROUNDS=5",)),
+    ("dekker, 4, fenced", "dekker", ("-DROUNDS=4", "-DFENCED")),
     ("peterson, 4 sections", "peterson", ("-DROUNDS=4",)),
+    ("peterson, 5 sections", "peterson", ("-DROUNDS=5",)),
+    ("2 x 5 load, store", "loads", ()),
     ("msn, 3 + 3 operations", "msn", ("-DLONG=2",)),
+    ("msn, 4 + 4 operations", "msn", ("-DLONG=3",)),
 )
 LIMIT = 200_000
+TURNS = 9
+PROFILED = (
+    "store buffering, 6 rounds",
+    "dekker, 4 sections",
+    "dekker, 5 sections",
+    "peterson, 5 sections",
+    "msn, 4 + 4 operations",
+)
 
 
 MONITORS = ("monitor=exact-tso", "monitor=exact-pso")
@@ -150,15 +174,15 @@ PARTS = (
 def profile() -> None:
     """Shares of the samples taken while a program is explored with both exact monitors."""
     real = runtime.executable()
-    print(f"{'where the time goes':<44}" + "".join(f"{title:>28}" for title, name, _ in CASES if name != "msn"))
+    print(f"{'where the time goes':<44}" + "".join(f"{title:>28}" for title in PROFILED))
     columns = []
     with TemporaryDirectory() as directory:
         data, wrapper = Path(directory) / "perf.data", Path(directory) / "runtime"
         wrapper.write_text(f'#!/bin/sh\nexec perf record -q -F 9999 -o {data} -- {real} "$@"\n')
         wrapper.chmod(0o755)
         os.environ["TEETOTAL_RUNTIME"] = str(wrapper)
-        for _, name, flags in CASES:
-            if name == "msn":  # too short
+        for title, name, flags in CASES:
+            if title not in PROFILED:
                 continue
             with built(Source((str(source_of(name, Path(directory))),), (f"-I{PROGRAMS}", *flags))) as program:
                 list(runtime.answers(program, [f"executions={LIMIT}", *MONITORS]))
@@ -176,16 +200,41 @@ def part_of(sample: str) -> str:
 
 
 def source_of(name: str, directory: Path) -> Path:
-    if name != "buffering":
+    if name not in TEXTS:
         return PROGRAMS / f"{name}.c"
-    file = directory / "buffering.c"
-    file.write_text(BUFFERING)
+    file = directory / f"{name}.c"
+    file.write_text(TEXTS[name])
     return file
+
+
+def compare(other: Path) -> None:
+    """Executions by processor second with the other runtime and with this one, in turns, and the median of the ratios."""
+    print(f"{'program':<26}" + "".join(f"{title:>12}{'':>12}{'ratio':>7}" for title in ("plain/s", "monitored/s")))
+    both = (other, runtime.executable())
+    with TemporaryDirectory() as directory:
+        for title, name, flags in CASES:
+            file, told = source_of(name, Path(directory)), ""
+            for monitors in ((), MONITORS):
+                turns = [[speed_with(one, file, flags, monitors) for one in both] for _ in range(TURNS)]
+                ratio = statistics.median(new / old for old, new in turns)
+                told += "".join(f"{max(speeds):>12,.0f}" for speeds in zip(*turns, strict=True)) + f"{ratio:>7.2f}"
+            print(f"{title:<26}{told}", flush=True)
+
+
+def speed_with(real: Path, file: Path, flags: tuple[str, ...], monitors: tuple[str, ...]) -> float:
+    """Of a copy of its own: which pages of memory a file happens to have is worth up to 4 %."""
+    with TemporaryDirectory() as directory:
+        for file_of_it in real.parent.glob("teetotal-*"):
+            shutil.copy(file_of_it, directory)
+        os.environ["TEETOTAL_RUNTIME"] = str(Path(directory) / real.name)
+        return measure_once(file, flags, *monitors).speed
 
 
 def main() -> None:
     if "--profile" in sys.argv[1:]:
         return profile()
+    if "--against" in sys.argv[1:]:
+        return compare(Path(sys.argv[sys.argv.index("--against") + 1]).resolve())
     print(
         f"{'program':<26}{'executions':>11}{'events':>8}{'new':>6}{'plain/s':>11}{'monitored/s':>13}{'overhead':>10}"
         f"{'without snapshots':>19}{'ratio':>7}{'C11/s':>11}{'of plain':>10}"
