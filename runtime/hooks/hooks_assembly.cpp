@@ -173,7 +173,7 @@ struct Reach {
   bool simple, whole;
 };
 
-void tell(Thread& self, const Descriptor& told, const Reach& reach, std::uintptr_t place) {
+static void tell(Thread& self, const Descriptor& told, const Reach& reach, std::uintptr_t place) {
   const auto& [to, from, size, simple, whole] = reach;
   if (simple && (told.does == Does::load || told.does == Does::store)) {
     const bool writes = told.does == Does::store;
