@@ -19,6 +19,7 @@ from fencing_tools import (
     warnings,
 )
 from teetotal.answers.errors import TeetotalError
+from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.fences.fencing import fence
@@ -29,7 +30,7 @@ pytestmark = NEEDS_COMPILER
 
 
 def robust(path: Path) -> bool | None:
-    result = check(Source((str(path),), ("-iquote", str(PROGRAMS))))
+    result = check(Source((str(path),), ("-iquote", str(PROGRAMS))), CheckOptions(triage=0.0, shorten=False))
     known = [result.models[model].robust for model in ("tso", "pso")]
     return None if None in known else all(known)
 
