@@ -82,3 +82,13 @@ def test_a_report_from_a_pipe(tmp_path: Path) -> None:
     assert status == 0
     assert page.startswith("<!doctype html>")
     assert "SB.litmus" in page
+
+
+@pytest.mark.parametrize("verb", [["check"], ["fence"], ["verify"], ["replay", "1t:0"]])
+def test_what_has_no_end_is_refused(verb: list[str], tmp_path: Path) -> None:
+    """As a file is that is too large for a program; nobody waits for the rest of it."""
+    command = [sys.executable, "-m", "teetotal", *verb, "-", "--stdin-filename", "p.pml"]
+    with open("/dev/zero", "rb") as endless:
+        done = subprocess.run(command, stdin=endless, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == 2
+    assert "p.pml: larger than 16 MB" in done.stderr

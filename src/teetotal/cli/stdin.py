@@ -7,11 +7,12 @@ import os
 import sys
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 import click
 
+from teetotal.programs.text_files import LARGEST
 from teetotal.report import streams
 from teetotal.scale.supervision import scratch_folder
 
@@ -44,10 +45,10 @@ def accept(verb: str, command: click.Command) -> None:
             help="What standard input (-) is called" + ("; its suffix says what it is." if default is None else "."),
         )
     )
-    command.callback = _reading(command.callback)
+    command.callback = _reading(command.callback, sys.maxsize if verb == "history" else LARGEST + 1)
 
 
-def _reading(callback: Callable[..., int]) -> Callable[..., int]:
+def _reading(callback: Callable[..., int], most: int) -> Callable[..., int]:
     @wraps(callback)
     def run(stdin_name: str | None, **parameters: Any) -> int:
         key = next(name for name in ("paths", "files", "test") if name in parameters)
@@ -62,12 +63,20 @@ def _reading(callback: Callable[..., int]) -> Callable[..., int]:
             raise click.UsageError("--write: standard input cannot be patched")
         with scratch_folder() as folder:
             file = os.path.join(folder, _name(stdin_name))
-            Path(file).write_bytes(sys.stdin.buffer.read())
+            _keep(file, most)
             streams.call(file, stdin_name)
             parameters[key] = tuple(file if path == "-" else path for path in paths) if key != "test" else file
             return callback(**parameters)
 
     return run
+
+
+def _keep(file: str, most: int) -> None:
+    """What comes may have no end: no more than ``most`` bytes of it, which is too much already where it is too much."""
+    with open(file, "wb") as kept:
+        while most > 0 and (piece := sys.stdin.buffer.read(min(most, 1 << 20))):
+            kept.write(piece)
+            most -= len(piece)
 
 
 def _name(given: str) -> str:
