@@ -222,6 +222,15 @@ def test_what_can_be_no_checkpoint(tmp_path: Path, resume: bool) -> None:
         Checkpoint("/dev/full", "", "", resume=resume)
 
 
+def test_damage_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    """SQLite quotes the name of a table that has changed, and Python's module fails to decode what it says."""
+    path = tmp_path / "kept"
+    Checkpoint(str(path), "", "", resume=False).close()
+    path.write_bytes(path.read_bytes().replace(b"tablequestion", b"table\xd7uestion"))
+    with pytest.raises(TeetotalError, match="no checkpoint can be kept there"):
+        Checkpoint(str(path), "", "", resume=True)
+
+
 def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     kept = str(tmp_path / "run.db")
     checkpoint = Checkpoint(kept, "", "", resume=False)

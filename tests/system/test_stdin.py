@@ -82,3 +82,24 @@ def test_a_report_from_a_pipe(tmp_path: Path) -> None:
     assert status == 0
     assert page.startswith("<!doctype html>")
     assert "SB.litmus" in page
+
+
+@pytest.mark.parametrize("verb", [["check"], ["fence"], ["verify"], ["replay", "1t:0"]])
+def test_what_has_no_end_is_refused(verb: list[str], tmp_path: Path) -> None:
+    """As a file is that is too large for a program; nobody waits for the rest of it."""
+    command = [sys.executable, "-m", "teetotal", *verb, "-", "--stdin-filename", "p.pml"]
+    with open("/dev/zero", "rb") as endless:
+        done = subprocess.run(command, stdin=endless, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == 2
+    assert "p.pml: larger than 16 MB" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["check", "fence", "verify", "history"])
+def test_time_is_kept_while_nothing_comes(verb: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "teetotal", verb, "-", "--stdin-filename", "p.pml", "--time", "0.5", "--json"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as waiting:
+        assert waiting.stdout is not None
+        answer = json.loads(waiting.stdout.read())  # ends before its input does
+        assert waiting.wait(30) == 3
+    assert (answer["input"], answer["command"], answer["verdict"]) == ("p.pml", verb, "inconclusive")
+    assert answer["notes"] == ["the time given by --time is over"]

@@ -7,13 +7,14 @@ import os
 import sys
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 import click
 
+from teetotal.programs.text_files import LARGEST
 from teetotal.report import streams
-from teetotal.scale.supervision import scratch_folder
+from teetotal.scale.supervision import scratch_folder, watching
 
 NAMES: dict[str, str | None] = {
     "check": None,
@@ -44,10 +45,10 @@ def accept(verb: str, command: click.Command) -> None:
             help="What standard input (-) is called" + ("; its suffix says what it is." if default is None else "."),
         )
     )
-    command.callback = _reading(command.callback)
+    command.callback = _reading(verb, command.callback, sys.maxsize if verb == "history" else LARGEST + 1)
 
 
-def _reading(callback: Callable[..., int]) -> Callable[..., int]:
+def _reading(verb: str, callback: Callable[..., int], most: int) -> Callable[..., int]:
     @wraps(callback)
     def run(stdin_name: str | None, **parameters: Any) -> int:
         key = next(name for name in ("paths", "files", "test") if name in parameters)
@@ -60,14 +61,29 @@ def _reading(callback: Callable[..., int]) -> Callable[..., int]:
             raise click.UsageError("what is on standard input? --stdin-filename says, as in --stdin-filename queue.c")
         if parameters.get("write"):
             raise click.UsageError("--write: standard input cannot be patched")
+        from teetotal.answers.answer import Undecided
+        from teetotal.checking import TIME_IS_OVER
+        from teetotal.cli.budget import told
+
         with scratch_folder() as folder:
             file = os.path.join(folder, _name(stdin_name))
-            Path(file).write_bytes(sys.stdin.buffer.read())
+            seconds = parameters.get("seconds")
+            late = Undecided(input=stdin_name, command=verb, notes=[TIME_IS_OVER], seconds=seconds)
+            with watching(seconds, late=told(late, bool(parameters.get("as_json")))):  # nobody knows how long it takes
+                _keep(file, most)
             streams.call(file, stdin_name)
             parameters[key] = tuple(file if path == "-" else path for path in paths) if key != "test" else file
             return callback(**parameters)
 
     return run
+
+
+def _keep(file: str, most: int) -> None:
+    """What comes may have no end: no more than ``most`` bytes of it, which is too much already where it is too much."""
+    with open(file, "wb") as kept:
+        while most > 0 and (piece := sys.stdin.buffer.read(min(most, 1 << 20))):
+            kept.write(piece)
+            most -= len(piece)
 
 
 def _name(given: str) -> str:

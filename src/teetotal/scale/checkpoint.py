@@ -28,6 +28,8 @@ from teetotal.answers.version import VERSION
 from teetotal.scale.digest import digest
 
 Value = TypeVar("Value")
+_UNREADABLE = (sqlite3.Error, UnicodeError)
+"""What Python raises of a file that is not SQLite's, or no longer: messages quote what SQLite stumbles over."""
 _FORMAT = 2
 _TABLES = """
 CREATE TABLE IF NOT EXISTS question (format INTEGER, version TEXT, name TEXT, digest TEXT);
@@ -61,7 +63,7 @@ class Checkpoint:
             raise TeetotalError(f"{path}: no checkpoint can be kept there: {error}") from error
         try:
             self._begin(name, asked)
-        except sqlite3.Error as error:
+        except _UNREADABLE as error:
             self.close()
             raise TeetotalError(f"{path}: no checkpoint can be kept there: {error}") from error
         except TeetotalError:
@@ -163,7 +165,7 @@ class Checkpoint:
             for statement, values in changes:
                 self.file.execute(statement, values)
             self.file.execute("COMMIT")
-        except sqlite3.Error as error:
+        except _UNREADABLE as error:
             if self.file.in_transaction:
                 self.file.execute("ROLLBACK")
             if not self._warned:
@@ -183,7 +185,7 @@ class Checkpoint:
     def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         try:
             return self.file.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+        except _UNREADABLE as error:
             raise self._damaged(str(error)) from error
 
     def _expect(self, sealed: object, *row: object) -> None:
