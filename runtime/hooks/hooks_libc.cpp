@@ -276,6 +276,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     }
   }
   std::size_t teetotal_malloc_usable_size(void* pointer) {
+    unseen_call("malloc_usable_size, which is not the same for each allocator,", TEETOTAL_PLACE);
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     return in_heap(address) ? memory.block(address).size : 0;
   }

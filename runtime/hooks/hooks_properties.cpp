@@ -6,6 +6,7 @@
 // them (attributes), are left to it: tests/system/test_c_interfaces.py has all of them.
 #include <pthread.h>
 #include <sched.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -67,6 +68,7 @@ int pthread_setaffinity_np(pthread_t handle, std::size_t size, const cpu_set_t* 
 int pthread_getaffinity_np(pthread_t handle, std::size_t size, cpu_set_t* set) {
   if (process.current == nullptr) return ESRCH;
   const Thread& thread = thread_used(handle, false, "pthread_getaffinity_np", TEETOTAL_PLACE);
+  get_nprocs();  // which notes that the program asks for them
   std::memset(set, 0, size);
   std::memcpy(set, &thread.properties->processors, std::min(size, sizeof thread.properties->processors));
   return 0;

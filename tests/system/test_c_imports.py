@@ -385,11 +385,13 @@ def test_everyday_cxx_is_decided(compiler: str, tmp_path: Path) -> None:
 
 def test_chance_and_the_machine_bar_a_proof(tmp_path: Path) -> None:
     file = tmp_path / "p.c"
-    file.write_text(HEAD + "int main(void) { return rand() + getpid() + sched_getcpu() + syscall(186); }")
+    asked = "rand() + getpid() + sched_getcpu() + syscall(186) + isatty(1) + getuid() + malloc_usable_size(malloc(1))"
+    file.write_text(HEAD + f"#include <malloc.h>\n#include <unistd.h>\nint main(void) {{ return {asked}; }}")
     result = check(Source((str(file),)))
     assert result.verdict is Verdict.INCONCLUSIVE
     named = next(note for note in result.notes if note.startswith("what cannot be seen"))
     assert all(f"{what} at {file}" in named for what in ("rand", "getpid", "sched_getcpu", "the system call gettid"))
+    assert all(what in named for what in ("isatty", "getuid", "malloc_usable_size"))
 
 
 OVERTAKEN = """static int x, y;
