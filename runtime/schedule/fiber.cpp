@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "calls.hpp"
+#include "program.hpp"
 #include "real.hpp"
 
 namespace teetotal::runtime {
@@ -41,6 +42,7 @@ void* sleep_for_ever(void* argument) {
   sigfillset(&all);
   real().thread_sigmask(SIG_SETMASK, &all, nullptr);
   auto& [pointer, told] = *static_cast<Told*>(argument);
+  make_thread_locals();
   pointer = current_thread_pointer();
   told.store(1);
   kernel(SYS_futex, &told, FUTEX_WAKE_PRIVATE, 1);

@@ -25,8 +25,7 @@ void Process::reset() {
   program.begin();
 }
 
-void Process::clear(Thread& thread) {
-  const std::uint32_t number = thread.number;
+void Process::clear_locals(const Thread& thread) {
   if (thread.tls != 0) {
     std::memcpy(reinterpret_cast<void*>(thread.tls), memory.tls_image, memory.tls_image_size);
     std::memset(reinterpret_cast<void*>(thread.tls + memory.tls_image_size), 0,
@@ -34,6 +33,11 @@ void Process::clear(Thread& thread) {
   }
   if (thread.exceptions != nullptr) std::memset(thread.exceptions, 0, kExceptionWords);
   if (thread.error != nullptr) *thread.error = 0;
+}
+
+void Process::clear(Thread& thread) {
+  const std::uint32_t number = thread.number;
+  clear_locals(thread);
   // What an execution leaves on a stack must not be seen by the next: see the hash of local states in system.cpp.
   const std::uintptr_t low = used_stack(thread);
   Memory::clear(low, stack_top(number) - low);

@@ -69,6 +69,7 @@ struct Process : ProcessRecord {
 
   // A thread as if it had never been: its stack and its thread-local variables are as at the beginning.
   void clear(Thread& thread);
+  static void clear_locals(const Thread& thread);  // these alone
 
   // Runs the operation that the thread stands before, and on to the next.
   [[gnu::always_inline]] void resume(Thread& thread) {

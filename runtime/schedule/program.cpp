@@ -28,18 +28,23 @@ extern "C" void* __tls_get_addr(TlsIndex*);
 std::string wanted_object;
 std::string load_error;
 
+char* thread_locals(std::size_t module) {
+  TlsIndex index{module, 0};
+  return static_cast<char*>(__tls_get_addr(&index));
+}
+
+// The same in every execution, though most of it was found before: what calls leave on a stack may be part of a local
+// state.
 void adopt_thread_locals(Thread& self) {
   self.exceptions = abi::__cxa_get_globals();
   self.error = &errno;
   for (const Memory::Locals& of_library : memory.library_locals) {  // as at the beginning; no snapshot has them
-    TlsIndex index{of_library.module, 0};
-    auto* locals = static_cast<char*>(__tls_get_addr(&index));
+    char* locals = thread_locals(of_library.module);
     std::memcpy(locals, of_library.image, of_library.image_size);
     std::memset(locals + of_library.image_size, 0, of_library.size - of_library.image_size);
   }
-  if (memory.tls_size == 0 || self.tls != 0) return;
-  TlsIndex index{memory.tls_module, 0};
-  self.tls = reinterpret_cast<std::uintptr_t>(__tls_get_addr(&index));
+  if (memory.tls_size == 0) return;
+  self.tls = reinterpret_cast<std::uintptr_t>(thread_locals(memory.tls_module));
   self.tls_size = memory.tls_size;
 }
 
@@ -89,6 +94,11 @@ void main_entry() {
 
 }  // namespace
 
+void make_thread_locals() {
+  for (const Memory::Locals& of_library : memory.library_locals) thread_locals(of_library.module);
+  if (memory.tls_size != 0) thread_locals(memory.tls_module);
+}
+
 void thread_entry() {
   Thread& self = *process.current;
   adopt_thread_locals(self);
@@ -109,6 +119,7 @@ void Program::load(const std::string& object) {
     load_error = (first.failure == Failure::unsupported ? "a constructor uses " : "a constructor ") + first.message;
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
+  make_thread_locals();  // of the first thread, whose thread pointer the scheduler still runs with
   find_initialisers(reinterpret_cast<const void*>(main));
   if (!memory.library_locals.empty()) Snapshots::interval = 0;
   keys.keep(first);

@@ -24,4 +24,8 @@ extern Program program;
 
 void thread_entry();  // where all other threads begin
 
+// The C library makes a thread's share of thread-local variables when it first asks where they are. What that leaves on
+// a stack would be there in the first execution alone: so it is done on none of the program's.
+void make_thread_locals();
+
 }  // namespace teetotal::runtime

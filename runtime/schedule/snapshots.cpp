@@ -80,9 +80,8 @@ bool Snapshots::restore(std::size_t steps) {
     const KeptThread& kept = snapshot.threads[number];
     if (kept.exceptions != nullptr) {
       std::memcpy(kept.exceptions, kept.caught.data(), kExceptionWords);
-    } else if (thread.exceptions != nullptr) {
-      std::memset(thread.exceptions, 0, kExceptionWords);  // it had not begun
-      *thread.error = 0;
+    } else {
+      Process::clear_locals(thread);  // it had not begun
     }
     static_cast<ThreadRecord&>(thread) = kept;
     thread.forget_words();

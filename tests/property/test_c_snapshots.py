@@ -140,6 +140,16 @@ LOCKS = {
     "static int taken(void) { return pthread_mutex_trylock(&m); }\n"
     "static void leave(void) { pthread_mutex_unlock(&m); }",
 }
+NOT_BEGUN = """
+static _Thread_local int mine MODEL;
+static atomic_int x, y;
+static void *idle(void *p) { y++; y++; return 0; }
+static void *f(void *p) { mine += x; mine += x; assert(mine <= 2); return 0; }
+int main(void) { pthread_t t[3];
+  for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, i < 2 ? idle : f, 0);
+  x = 1;
+  for (int i = 0; i < 3; i++) pthread_join(t[i], 0); }
+"""
 MEASURES = ("cpu", "seconds", "restored")
 
 
@@ -300,3 +310,16 @@ def test_both_exact_monitors_at_once_report_what_each_does_by_itself() -> None:
                 assert [told["report"] for told in both if told.get("monitor") == monitor] == expected
                 reports += len(expected)
     assert reports > 5
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("model", ["global-dynamic", "initial-exec"])
+def test_a_thread_that_had_not_begun_begins_with_its_thread_local_variables(model: str, compiler: str) -> None:
+    """They were as it had left them, where the C library needs no memory for them: an assertion failed that holds, or the
+    search planned a step that is not possible."""
+    flags = (f'-DMODEL=__attribute__((tls_model("{model}")))',)
+    with compiled(HEAD + NOT_BEGUN, flags=flags, compiler=compiler) as program:
+        for interval in (1, 2, 4, 12, 0):
+            end, told = explore(program, f"snapshots={interval}")
+            assert (end["executions"], end["complete"]) == (18, True), interval
+            assert not [answer for answer in told if answer["type"] == "failure"], interval

@@ -300,6 +300,39 @@ def test_who_has_given_addresses_of_its_frame_away_waits_like_any_other(compiler
         assert (end["executions"], end["complete"]) == (1, True), which
 
 
+LOCALS = """
+#include <pthread.h>
+#include <stdatomic.h>
+#define R memory_order_relaxed
+static atomic_int x, y, z;
+static _Thread_local int mine;
+static int look(atomic_int *p) { return atomic_load_explicit(p, R); }
+static void await(atomic_int *p) { while (!look(p)) {} }
+static void add(int *to, int more) { *to += more; }
+static void *set(void *p) { int seen = mine; atomic_store_explicit(&x, 1, R); add(&seen, atomic_load_explicit(&z, R));
+  return 0; }
+static void *wait(void *p) { int seen = mine; atomic_store_explicit(&z, 1, R); add(&seen, atomic_exchange(&y, 1));
+  await(&x); add(&seen, 1); return 0; }
+int main(void) {
+  pthread_t one, other; pthread_create(&one, 0, set, 0); pthread_create(&other, 0, wait, 0);
+  pthread_join(one, 0); pthread_join(other, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_where_thread_local_variables_lie_was_asked_in_the_first_execution_alone(compiler: str, tmp_path: Path) -> None:
+    """What that left on the stack was part of the thread's state in this execution and in no other, so that a round led
+    elsewhere: one more execution, and a report of a read that only waits."""
+    file = tmp_path / "locals.c"
+    file.write_text(LOCALS)
+    program = build(Source((str(file),), (), compiler), tmp_path)
+    for snapshots in ("snapshots=2", "snapshots=12", "snapshots=0"):
+        end, told = explore(program, "monitor=exact-tso", "monitor=exact-pso", snapshots)
+        assert (end["executions"], end["complete"]) == (2, True), snapshots
+        assert not [one for one in told if one["type"] == "violation"], snapshots
+
+
 TRIED = """
 #include <pthread.h>
 #include <semaphore.h>
