@@ -37,7 +37,8 @@ std::string invalid(const char* access, const Thread& self, const siginfo_t& inf
   auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
   if (info.si_code == SI_KERNEL) address = self.operation.address;
   char text[96];
-  if (info.si_code == SI_KERNEL && canonical(address)) return std::string(access) + " at an address that no program can have";
+  if (info.si_code == SI_KERNEL && canonical(address))
+    return std::string(access) + " at an address that no program can have";
   std::snprintf(text, sizeof text, "%s at address %#zx", access, static_cast<std::size_t>(address));
   return text;
 }
