@@ -21,7 +21,8 @@ from typing import Any
 
 import pytest
 
-SUFFIXES = (".litmus", ".pml", ".c", ".cc", ".cpp")
+SUFFIXES = (".litmus", ".pml", ".c", ".cc", ".cpp", ".cxx", ".C")
+"""As ``programs`` has them; written out, since whoever runs pytest loads this file."""
 _SAID = {1: "a violation", 2: "it cannot be checked", 3: "inconclusive"}
 
 
@@ -71,8 +72,12 @@ class FileItem(_Item):
     def runtest(self) -> None:
         options = shlex.split(self.config.getini("teetotal_options"))
         options, flags = (options, []) if "--" not in options else _split(options)
+        if {"-h", "--help"} & set(options):
+            raise NotSober(f"{_SAID[2]}\nteetotal_options asks for help: nothing would be checked")
+        file = os.path.relpath(self.path)
+        file = f"./{file}" if file.startswith("-") else file  # no option
         done = subprocess.run(
-            [sys.executable, "-m", "teetotal", "check", *options, os.path.relpath(self.path), *flags],
+            [sys.executable, "-m", "teetotal", "check", *options, file, *flags],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -393,7 +393,7 @@ def test_what_is_left_when_all_are_killed_is_removed_by_the_next() -> None:
 def test_the_time_is_kept_and_what_was_found_is_told(tmp_path: Path) -> None:
     file = tmp_path / "program.c"
     file.write_text(SOURCE)
-    command = [sys.executable, "-m", "teetotal", "check", "--time", "3", str(file)]
+    command = [sys.executable, "-m", "teetotal", "check", "--time", "6", str(file)]  # it has to be built, too
     command += ["--args", str(ALL.index(RUNS_ON["whatever is ignored"]))]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=PATIENCE)
     assert result.returncode == 1

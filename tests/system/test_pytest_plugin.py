@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from teetotal import pytesting
+from teetotal.programs.c.compilers import COMPILED
+
 SB = (Path(__file__).resolve().parents[1] / "corpus" / "SB.litmus").read_text()
 FENCED = (Path(__file__).resolve().parents[1] / "corpus" / "SB+mfences.litmus").read_text()
 MODULE = """import pytest
@@ -110,3 +113,17 @@ def test_what_cannot_be_asked_is_said_without_our_code(tmp_path: Path) -> None:
     assert (status, re.findall(r"\d+ (?:passed|failed)", out)) == (1, ["8 failed"])
     assert [said for said in asked.values() if said not in " ".join(out.split())] == []
     assert "pytesting.py" not in out
+
+
+def test_what_was_not_checked_does_not_pass(tmp_path: Path) -> None:
+    """Both were passed: a question for help ends with status 0."""
+    (tmp_path / "-h.litmus").write_text(SB)
+    status, out = pytest_says(tmp_path, "./-h.litmus")
+    assert (status, "violation" in out) == (1, True)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nteetotal_options = --help\n")
+    status, out = pytest_says(tmp_path, "./-h.litmus")
+    assert (status, "teetotal_options asks for help" in out) == (1, True)
+
+
+def test_the_plugin_takes_what_check_takes() -> None:
+    assert set(pytesting.SUFFIXES) == {".litmus", ".pml", *COMPILED}
