@@ -383,6 +383,20 @@ def test_everyday_cxx_is_decided(compiler: str, tmp_path: Path) -> None:
     assert result.verdict is Verdict.SAFE, result.notes
 
 
+def test_errors_that_are_thrown_are_nobody_elses(tmp_path: Path) -> None:
+    """What lies in an exception's own memory is not named, as it would be in a variable that others share."""
+    file = tmp_path / "p.cpp"
+    file.write_text("""#include <stdexcept>
+#include <thread>
+static void f() {
+  try { throw std::runtime_error("no"); } catch (const std::exception &e) { if (e.what()[0] != 'n') throw; }
+}
+int main() { std::thread t(f), u(f); t.join(); u.join(); }
+""")
+    result = check(Source((str(file),)))
+    assert result.verdict is Verdict.SAFE, result.notes
+
+
 def test_chance_and_the_machine_bar_a_proof(tmp_path: Path) -> None:
     file = tmp_path / "p.c"
     asked = "rand() + getpid() + sched_getcpu() + syscall(186) + isatty(1) + getuid() + malloc_usable_size(malloc(1))"
