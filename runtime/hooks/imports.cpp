@@ -206,10 +206,24 @@ void Imports::read(const std::string& table, const std::string& instrumented) {
   if (instrumented_ == nullptr) throw std::runtime_error(dlerror());
 }
 
+namespace {
+
+// A constructor without parameters, or a destructor, has its object and nothing else: what lies where a second argument
+// would be is anything.
+bool has_its_object_alone(const std::string& name) {
+  const auto ends = [&](const char* end) { return name.starts_with("_ZN") && name.ends_with(end); };
+  return ends("C1Ev") || ends("C2Ev") || ends("D0Ev") || ends("D1Ev") || ends("D2Ev");
+}
+
+}  // namespace
+
 Imports::Entry Imports::entry(const std::string& name) const {
   if (const auto found = table_.find(name); found != table_.end()) return found->second;
-  for (const auto& [prefix, entry] : prefixes_)
-    if (name.starts_with(prefix)) return entry;
+  for (auto [prefix, entry] : prefixes_) {
+    if (!name.starts_with(prefix)) continue;
+    if (has_its_object_alone(name)) entry.arguments &= 1U;
+    return entry;
+  }
   return {};
 }
 
