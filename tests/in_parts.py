@@ -58,7 +58,7 @@ def told(messages: Any) -> list[Any]:
             where = {number: cell.address for number, cell in message.cells.items()}
             steps = [replace(step, cell=where.get(step.cell, -1)) for step in message.steps]
             waiting = [(*row[:3], where.get(row[3], -1), *row[4:]) for row in getattr(message, "waiting", ())]
-            cells = sorted(message.cells.values(), key=lambda cell: (cell.region, cell.address))
+            cells = sorted(message.cells.values(), key=lambda cell: (cell.region, cell.address, cell.tag))
             found.append({**asdict(message), "steps": steps, "waiting": waiting, "cells": cells})
         elif not isinstance(message, Progress):
             found.append(message)
