@@ -153,6 +153,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.tell_all = value == "1";
   else if (name == "classes")
     request.classes = value == "1";
+  else if (name == "reporting")
+    request.reporting = value == "1";
   else if (name == "release-sequence")
     request.release_sequence_c11 = value == "c11";
   else if (name == "marks")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -67,6 +67,12 @@ def explore(program: Path, *options: str, arguments: Sequence[str] = ()) -> tupl
         else:
             told.append(answer)
     return told[-1], told[:-1]
+
+
+def reported(told: Iterable[dict[str, Any]]) -> list[int]:
+    """At how many places ``exact-tso`` and ``exact-pso`` report something."""
+    by = [answer["monitor"] for answer in told if answer["type"] == "violation"]
+    return [by.count("exact-tso"), by.count("exact-pso")]
 
 
 def translate(programs: Sequence[Program], *, observed: bool = False) -> str:

@@ -62,13 +62,41 @@ Event make_event(std::uint32_t thread, std::uint8_t number, std::uint8_t wrote, 
   return Event{thread, kind, writes, static_cast<Order>(order), failure, address, location};
 }
 
+// What older values lead to, by a function of (question, thread, index, before), where a program would answer.
+class Answers final : public monitors::OlderValues {
+ public:
+  explicit Answers(nb::object function) : function_(std::move(function)) {}
+
+  bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override {
+    return nb::cast<bool>(function_("would_write", thread, index, before));
+  }
+  bool waits(std::size_t index) const override { return nb::cast<bool>(function_("waits", 0, index, 0)); }
+  bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override {
+    return nb::cast<bool>(function_("possible", thread, index, before));
+  }
+
+ private:
+  nb::object function_;
+};
+
 class PyMonitor {
  public:
-  PyMonitor(const std::string& name, bool rmw_flushes_all, bool unlock_is_fence, std::size_t threads, bool undo)
-      : monitor_(monitors::make_monitor(
+  PyMonitor(const std::string& name, bool rmw_flushes_all, bool unlock_is_fence, std::size_t threads, bool undo,
+            nb::object older)
+      : answers_(older.is_none() ? nullptr : std::make_unique<Answers>(older)),
+        monitor_(monitors::make_monitor(
             name, {.semantics = {.rmw_flushes_all = rmw_flushes_all, .unlock_is_fence = unlock_is_fence},
                    .threads = threads,
-                   .undo = undo})) {}
+                   .undo = undo,
+                   .older = answers_.get()})) {}
+
+  nb::object arrive(std::uint32_t thread, std::uint8_t kind, bool writes, std::uint32_t address,
+                    std::uint32_t location) {
+    check_kinds(&kind, 1);
+    std::vector<Report> reports;
+    monitor_->arrive(make_event(thread, kind, writes, address, location, 0), monitor_->events(), reports);
+    return reports.empty() ? nb::none() : nb::cast(as_tuple(reports.front()));
+  }
 
   nb::object step(std::uint32_t thread, std::uint8_t kind, bool writes, std::uint32_t address, std::uint32_t location) {
     check_kinds(&kind, 1);
@@ -139,6 +167,7 @@ class PyMonitor {
     }
   }
 
+  std::unique_ptr<Answers> answers_;
   std::unique_ptr<monitors::Monitor> monitor_;
   monitors::Distinct distinct_;
 };
@@ -148,11 +177,13 @@ class PyMonitor {
 void bind_monitors(nb::module_& m) {
   nb::class_<PyMonitor>(m, "Monitor",
                         "A monitor over the events of an SC execution; see teetotal.engines.executions.monitors.")
-      .def(nb::init<const std::string&, bool, bool, std::size_t, bool>(), nb::arg("name"), nb::kw_only(),
+      .def(nb::init<const std::string&, bool, bool, std::size_t, bool, nb::object>(), nb::arg("name"), nb::kw_only(),
            nb::arg("rmw_flushes_all") = true, nb::arg("unlock_is_fence") = true, nb::arg("threads") = 0,
-           nb::arg("undo") = false)
+           nb::arg("undo") = false, nb::arg("older") = nb::none())
       .def("step", &PyMonitor::step, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"), nb::arg("address"),
            nb::arg("location"), "One event; what it gives, or None.")
+      .def("arrive", &PyMonitor::arrive, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"), nb::arg("address"),
+           nb::arg("location"), "What a thread stands before and does not do: what that gives, or None.")
       .def("observe", &PyMonitor::observe, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"), nb::arg("address"),
            nb::arg("location"), nb::arg("order"), "Columns of events; every report. The last may be empty.")
       .def("summarise", &PyMonitor::summarise, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"),

@@ -44,7 +44,7 @@ class C11Monitor final : public Monitor {
   void observe(std::span<const Event> events, std::vector<Report>& reports) override {
     for (const Event& event : events) {
       if (!sc_ && (event.asked() == Order::seq_cst || event.failure() == Order::seq_cst)) again<true>(0);
-      see(event, reports);
+      take(event, reports);
     }
   }
 
@@ -76,7 +76,7 @@ class C11Monitor final : public Monitor {
     make_room(event);
   }
 
-  void see(const Event& event, std::vector<Report>& reports) {
+  void take(const Event& event, std::vector<Report>& reports) {
     make_room(event);
     sc_ ? sc_->step(event, weak(reports), racy(event, reports))
         : plain_->step(event, weak(reports), racy(event, reports));
@@ -101,7 +101,7 @@ class C11Monitor final : public Monitor {
     seen.swap(history_);
     numbers_.clear();
     std::vector<Report> known;
-    for (const Event& event : seen) see(event, known);
+    for (const Event& event : seen) take(event, known);
   }
 
   // Which event of the execution a thread's `index`-th is.

@@ -27,11 +27,8 @@
 // Beside each write the list has its exits through readers: the first of each thread.
 #pragma once
 
-#include <optional>
-
-#include "older_values.hpp"
+#include "older_question.hpp"
 #include "state.hpp"
-#include "wanted.hpp"
 
 namespace teetotal::monitors {
 
@@ -62,9 +59,8 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
   };
 
  public:
-  Exact(const Semantics& semantics, std::size_t threads, std::size_t stride, const OlderValues* older,
-        const Wanted* wanted)
-      : Base(threads, stride), semantics_(semantics), older_(older), wanted_(wanted) {}
+  Exact(const Semantics& semantics, std::size_t threads, std::size_t stride, const OlderQuestion& question)
+      : Base(threads, stride), semantics_(semantics), question_(question) {}
 
   template <std::size_t Stride>
   TEETOTAL_INLINE bool step(const Event& e, Report& found) {
@@ -98,12 +94,12 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
   // What a thread stands before and does not do, in an execution of so many events: those that were not seen come after
   // the thread's last one, and are not in its past.
   bool arrive(const Event& e, std::uint64_t events, Report& found) {
-    if (older_ == nullptr || is_fence(e.kind) || e.kind == Kind::lock) return false;
+    if (question_.older == nullptr || is_fence(e.kind) || e.kind == Kind::lock) return false;
     Word* address = this->address_row(e.address);
     if (address[last_writer] == e.thread + Word{1}) return false;
-    arrives_at_ = events;
+    question_.arrives = events;
     const bool violation = overtakes(this->thread_row(e.thread), address, e, this->stride(), found);
-    arrives_at_.reset();
+    question_.arrives.reset();
     found.deciding = events;
     return violation;
   }
@@ -113,31 +109,15 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
     WriteList& list = this->list(e.address);
     std::size_t known = end_of_known(list, 0, address[Base::writes_end], this->thread_clock(thread, Base::hb, n));
     if (known == 0) return false;
-    if (older_ != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw))
-      return overtakes_to_some_end(thread, address, e, known, n, found);
-    if (e.kind != Kind::ld) known = list.writes[known - 1].note;
-    return known != 0 && report_overtaken(thread, address, e, known, n, found);
-  }
-
-  // The same of a read that is asked what it would do with the value that each write hides.
-  [[gnu::noinline]] bool overtakes_to_some_end(Word* thread, Word* address, const Event& e, std::size_t known,
-                                               std::size_t n, Report& found) {
-    if (wanted_ != nullptr && !wants_any(thread, address, e, known, n, found)) return false;
-    const auto index = static_cast<std::size_t>(arrives_at_.value_or(this->events()));
-    for (; known > 0 && report_overtaken(thread, address, e, known, n, found); --known) {
-      const auto w = static_cast<std::size_t>(found.delayed);
-      const bool plain = this->list(e.address).writes[known - 1].note == known;
-      if (e.kind == Kind::rmw && !plain && older_->would_write(e.thread, index, w)) continue;
-      if (arrives_at_ || older_->waits(index) ? older_->possible(e.thread, index, w) : true) return true;
+    if (question_.concerns(e)) {
+      const auto overtaken = [&](std::size_t k, Report& report) {
+        return report_overtaken(thread, address, e, k, n, report);
+      };
+      const auto plain = [&](std::size_t k) { return list.writes[k - 1].note == k; };
+      return question_.leads_on(e, known, this->events(), overtaken, plain, found);
     }
-    return false;
-  }
-
-  // Whether anybody wants to know of one of the writes that it overtakes, should that lead on.
-  bool wants_any(Word* thread, Word* address, const Event& e, std::size_t known, std::size_t n, Report& found) {
-    for (; known > 0 && report_overtaken(thread, address, e, known, n, found); --known)
-      if (wanted_->wants(found)) return true;
-    return false;
+    if (e.kind != Kind::ld) known = list.writes[known - 1].note;
+    return known != 0 && report_overtaken(thread, address, e, known, n, found) && question_.wants(found);
   }
 
   // Of the `known`-th write of the address: whether it is overtaken, and under which models.
@@ -275,9 +255,7 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
   }
 
   Semantics semantics_;
-  const OlderValues* older_;                 // null where every event counts
-  const Wanted* wanted_;                     // null where all are wanted
-  std::optional<std::uint64_t> arrives_at_;  // what is asked about is not done: how many events there are
+  OlderQuestion question_;
 };
 
 }  // namespace teetotal::monitors

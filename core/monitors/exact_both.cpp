@@ -9,9 +9,6 @@ using ExactBoth = Exact<true, true, Undo>;
 
 }  // namespace
 
-std::unique_ptr<Monitor> make_exact_both(std::string_view name, const Options& options) {
-  if (name == kExactBoth) return make<ExactBoth>(options);
-  return nullptr;
-}
+std::unique_ptr<Monitor> make_both_many(const Options& options) { return make<ExactBoth>(options); }
 
 }  // namespace teetotal::monitors

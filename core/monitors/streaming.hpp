@@ -9,6 +9,7 @@
 
 #include "clocks.hpp"
 #include "monitor.hpp"
+#include "older_question.hpp"
 
 namespace teetotal::monitors {
 
@@ -58,7 +59,7 @@ class Streaming final : public Monitor {
 
   Kernel make_kernel(std::size_t stride) const {
     if constexpr (kAsks) {
-      return Kernel(options_.semantics, options_.threads, stride, options_.older, options_.wanted);
+      return Kernel(options_.semantics, options_.threads, stride, OlderQuestion{options_.older, options_.wanted, {}});
     } else {
       return Kernel(options_.semantics, options_.threads, stride);
     }
@@ -141,7 +142,13 @@ std::unique_ptr<Monitor> make_burnim(std::string_view name, const Options& optio
 std::unique_ptr<Monitor> make_burnim_report(std::string_view name, const Options& options);
 std::unique_ptr<Monitor> make_sober(std::string_view name, const Options& options);
 std::unique_ptr<Monitor> make_exact(std::string_view name, const Options& options);
-std::unique_ptr<Monitor> make_exact_both(std::string_view name, const Options& options);
+
+// The exact monitors where events are taken back, by the models that they watch (Report::tso, pso): over few locations
+// at first (positions.hpp), and over any number of them.
+std::unique_ptr<Monitor> make_exact_few(std::uint32_t models, const Options& options);
+std::unique_ptr<Monitor> make_exact_many(std::uint32_t models, const Options& options);
+std::unique_ptr<Monitor> make_both_many(const Options& options);
+
 std::unique_ptr<Monitor> make_c11(std::string_view name, const Options& options);
 
 }  // namespace teetotal::monitors

@@ -1,17 +1,83 @@
-// Who wants a report. To find out what an older value leads to is dear, and in vain where the report would say nothing
-// that is not known: that an execution has one which has one already, at places that were told before.
+// Which reports are wanted. To find out what an older value leads to is dear, and in vain where the report would say
+// nothing that is not known: at places that were told before and, where executions with reports are counted, in one
+// that has a report already.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "distinct.hpp"
 #include "report.hpp"
 
 namespace teetotal::monitors {
 
+// Of one monitor, by its name: what was reported before, and at which events of the execution at hand.
+class Told {
+ public:
+  // Whether it is the first at its places.
+  bool add(const Report& report) {
+    deciding_.push_back(report.deciding);
+    return distinct_.add(report);
+  }
+
+  // The next execution shares so many events with the one at hand.
+  void go_back(std::size_t shared) {
+    while (!deciding_.empty() && deciding_.back() >= shared) deciding_.pop_back();
+  }
+
+  bool reports() const { return !deciding_.empty(); }
+  bool knows_places(const Report& report) const { return distinct_.contains(report); }
+
+ private:
+  Distinct distinct_;
+  std::vector<std::uint64_t> deciding_;
+};
+
+// What one monitor is to report that goes by two names, one for each model, or by one name twice. Most of what it finds
+// is at places that were told, and of these there are few: those that were asked about last lie in a small table.
 class Wanted {
  public:
-  virtual ~Wanted() = default;
+  // `count`: each execution that has a report must show one, so that it can be counted.
+  Wanted(const Told& tso, const Told& pso, bool count) : tso_(tso), pso_(pso), count_(count) {}
+
+  // Whether it is known at once that a report at these places makes no difference.
+  bool knows(std::uint32_t delayed, std::uint32_t previous, std::uint32_t deciding, std::uint32_t models) const {
+    const Known& known = known_[place_of(delayed, previous, deciding)];
+    return known.delayed == delayed && known.previous == previous && known.deciding == deciding &&
+           (models & ~known.models) == 0 && !count_;
+  }
 
   // False: it makes no difference whether it is made.
-  virtual bool wants(const Report& report) const = 0;
+  bool wants(const Report& report) {
+    const std::uint32_t delayed = report.delayed_location, previous = report.previous_location,
+                        deciding = report.deciding_location;
+    if (knows(delayed, previous, deciding, report.models)) return false;
+    if ((report.models & Report::tso) != 0 && !knows(tso_, report)) return true;
+    if ((report.models & ~Report::tso) != 0 && !knows(pso_, report)) return true;
+    Known& known = known_[place_of(delayed, previous, deciding)];
+    const bool same = known.delayed == delayed && known.previous == previous && known.deciding == deciding;
+    known = {delayed, previous, deciding, same ? known.models | report.models : report.models};
+    return false;
+  }
+
+ private:
+  struct Known {
+    std::uint32_t delayed = 0, previous = 0, deciding = 0, models = 0;
+  };
+  static constexpr std::size_t kKnown = 64;
+
+  static std::size_t place_of(std::uint32_t delayed, std::uint32_t previous, std::uint32_t deciding) {
+    return (delayed * 31u + previous * 7u + deciding) % kKnown;
+  }
+  bool knows(const Told& told, const Report& report) const {
+    return (!count_ || told.reports()) && told.knows_places(report);
+  }
+
+  const Told &tso_, &pso_;
+  bool count_;
+  std::array<Known, kKnown> known_;
 };
 
 }  // namespace teetotal::monitors

@@ -19,8 +19,9 @@ void Explorer::begin_monitors() {
   watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics,
                                                .older = system_.skips_waiting() ? &system_ : nullptr,
                                                .values = &system_,
+                                               .count = request_.reporting,
                                                .release_sequence_c11 = request_.release_sequence_c11});
-  reporting_.assign(request_.monitors.size(), 0);
+  reporting_.assign(request_.reporting ? request_.monitors.size() : 0, 0);
   passes_.assign(request_.mark_count, 0);
   asks_hazards_ = std::find(request_.monitors.begin(), request_.monitors.end(), "exact-c11") != request_.monitors.end();
   hazards_ = {};
@@ -277,7 +278,8 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
   watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
     if (fresh) tell_violation(number, report);
   });
-  for (std::uint32_t number = 0; number < reporting_.size(); ++number) reporting_[number] += watch_.reports(number);
+  if (request_.reporting)
+    for (std::uint32_t number = 0; number < reporting_.size(); ++number) reporting_[number] += watch_.reports(number);
 }
 
 void Explorer::find_hazards(std::span<const Event> execution, std::size_t shared) {

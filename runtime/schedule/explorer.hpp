@@ -36,6 +36,7 @@ struct Request {
   bool spinners_stop = false;    // also without reduction: to compare
   bool tell_all = false;         // tell every execution, not only those with something in them
   bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
+  bool reporting = false;        // count the executions that each monitor reports
   bool release_sequence_c11 = false;
   std::uintptr_t marks = 0;  // in the object: an array of bytes whose loads are counted, and none of the program's
   std::size_t mark_count = 0;

@@ -15,7 +15,9 @@ from c_programs import compiled, explore
 def test_each_execution_with_a_report_is_counted(name: str, executions: int, reporting: list[int], places: int) -> None:
     """Whatever was reported before; and each report at new places is told."""
     with compiled((PROGRAMS / f"{name}.c").read_text(), flags=(f"-I{PROGRAMS}", "-DROUNDS=2")) as program:
-        end, told = explore(program, *MONITORS)
+        end, told = explore(program, *MONITORS, "reporting=1")
+        _, uncounted = explore(program, *MONITORS)
+    assert told == uncounted
     violations = [answer for answer in told if answer["type"] == "violation"]
     assert (end["executions"], end["reporting"], len(violations)) == (executions, reporting, places)
 

@@ -242,7 +242,8 @@ def test_a_read_is_tried_from_where_it_stood_wherever_the_snapshots_are() -> Non
         for steps in range(24):
             counts = set()
             for every in (0, 1):
-                end, _ = explore(program, f"snapshots={every}", *MONITORS, arguments=(str(steps),))
+                options = (f"snapshots={every}", *MONITORS, "reporting=1")
+                end, _ = explore(program, *options, arguments=(str(steps),))
                 counts.add((end["executions"], end["blocked"], end["complete"], *end["reporting"]))
             assert len(counts) == 1, steps
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from amounts import some
-from c_programs import COMPILERS, compiled, explore
+from c_programs import COMPILERS, compiled, explore, reported
 from in_parts import in_parts, told
 from looping_programs import looping_program
 from teetotal.engines.runtime import driver
@@ -60,7 +60,7 @@ def test_as_many_executions_as_there_are_classes(waiting: Path) -> None:
         assert (end["executions"] - end["blocked"], end["blocked"]) == (complete, vain), name
         assert end["complete"]
         assert not end["redundant"]
-        assert end["reporting"] == [0, 0], name
+        assert reported(told) == [0, 0], name
         assert not [answer for answer in told if answer["type"] == "failure"], name
 
 
@@ -158,4 +158,3 @@ def test_a_failure_is_told_though_monitors_have_run_the_program_elsewhere() -> N
         for found in (told(driver.answers(program, REQUEST, [])), in_parts(program, REQUEST, [], 1, 1)[0]):
             failed = [(answer["what"], answer["thread"]) for answer in found[1:-1]]
             assert failed == [("assertion", 0)]
-            assert found[-1]["reporting"] == [0, 0]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import waitless
-from c_programs import compiled, explore, translate
+from c_programs import compiled, explore, reported, translate
 from in_parts import in_parts, told
 from sc_executions import executions
 from teetotal import _core
@@ -145,7 +145,7 @@ class Compiled(NamedTuple):
         for semantics in {semantics for _, semantics in definition.relaxed} | {definition.semantics}:
             end, answers = self.explore(number, semantics, *MONITORS, "symmetry=off")
             every = self.covers(definition.sc, program, end, answers, "sc")
-            for model, count in zip(RELAXED, end["reporting"], strict=True):
+            for model, count in zip(RELAXED, reported(answers), strict=True):
                 if (model, semantics) in definition.relaxed:
                     assert (count == 0) == definition.relaxed[model, semantics].robust, (model, semantics)
         for (model, semantics), summary in definition.relaxed.items():

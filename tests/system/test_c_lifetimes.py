@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from c_programs import COMPILERS, answers, explore
+from c_programs import COMPILERS, answers, explore, reported
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
@@ -294,9 +294,9 @@ def test_a_store_that_reaches_memory_after_the_end_is_found(program: Path, name:
 @pytest.mark.parametrize("name", LATE)
 def test_monitors_of_sc_see_ends_as_the_machine_does(program: Path, name: str) -> None:
     """Robust and safe under SC is safe under the model."""
-    end, _ = explore(program, "monitor=exact-tso", "monitor=exact-pso", arguments=number(name))
+    end, told = explore(program, "monitor=exact-tso", "monitor=exact-pso", arguments=number(name))
     assert end["complete"]
-    assert [count > 0 for count in end["reporting"]] == [model in LATE[name][1] for model in ("tso", "pso")]
+    assert [count > 0 for count in reported(told)] == [model in LATE[name][1] for model in ("tso", "pso")]
 
 
 CXX = """

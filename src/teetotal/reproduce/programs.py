@@ -122,7 +122,8 @@ def count(
     preempted: Iterable[Kind] = tuple(Kind),
 ) -> Counts:
     """``preempted``: before what a thread may be."""
-    options = [*_options(strategy, monitors, seed, semantics), f"preempted={sum(1 << kind for kind in preempted)}"]
+    options = [*_options(strategy, monitors, seed, semantics), "reporting=1"]
+    options.append(f"preempted={sum(1 << kind for kind in preempted)}")
     triples: dict[str, set[tuple[int, int, int]]] = {monitor: set() for monitor in monitors}
     object_file, symbols = _LATEST.built(name, flags)
     base = 0

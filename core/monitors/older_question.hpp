@@ -1,0 +1,56 @@
+// The question that the exact monitors ask of a read, or of an rmw, that overtakes writes: whether with the value that
+// one of them hides it would go on. Where waiting rounds are left out, a read that would only wait is no violation
+// (docs/explanation/waiting.md), and every write that is overtaken counts, not the newest alone: an older value may end
+// the round.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "../event.hpp"
+#include "older_values.hpp"
+#include "report.hpp"
+#include "wanted.hpp"
+
+namespace teetotal::monitors {
+
+struct OlderQuestion {
+  const OlderValues* older = nullptr;    // null where every event counts
+  Wanted* wanted = nullptr;              // null where all reports are wanted
+  std::optional<std::uint64_t> arrives;  // what is asked about is not done: how many events there are
+
+  bool concerns(const Event& e) const { return older != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw); }
+
+  // Of event `e`, the next after `events` others, and of the writes of its address from the `known`-th backwards:
+  // overtaken(k, found) tells of the k-th whether it is overtaken, and then makes the report; of older ones nobody asks
+  // any more once one is not. plain(k) tells whether it is a plain store. True if there is a report, and it is wanted:
+  // the one about the newest write that leads on.
+  template <class Overtaken, class Plain>
+  bool leads_on(const Event& e, std::size_t known, std::uint64_t events, Overtaken overtaken, Plain plain,
+                Report& found) const {
+    if (!wants_any(known, overtaken, found)) return false;
+    const auto index = static_cast<std::size_t>(arrives.value_or(events));
+    const bool waits = arrives || older->waits(index);
+    for (; known > 0 && overtaken(known, found); --known) {
+      const auto w = static_cast<std::size_t>(found.delayed);
+      if (e.kind == Kind::rmw && !plain(known) && older->would_write(e.thread, index, w)) continue;
+      if (!waits || older->possible(e.thread, index, w)) return wants(found);
+    }
+    return false;
+  }
+
+  bool wants(const Report& found) const { return wanted == nullptr || wanted->wants(found); }
+
+ private:
+  // Whether anybody wants to know of one of the writes that are overtaken, should that lead on.
+  template <class Overtaken>
+  bool wants_any(std::size_t known, Overtaken overtaken, Report& found) const {
+    if (wanted == nullptr) return true;
+    for (; known > 0 && overtaken(known, found); --known)
+      if (wanted->wants(found)) return true;
+    return false;
+  }
+};
+
+}  // namespace teetotal::monitors
