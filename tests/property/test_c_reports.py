@@ -6,7 +6,7 @@ import pytest
 from test_c_known_steps import PROGRAMS
 from test_c_snapshots import HEAD, MONITORS
 
-from c_programs import compiled, explore
+from c_programs import compiled, explore, reported
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,28 @@ def test_what_waits_at_the_end_is_asked_with_its_whole_past() -> None:
         _, told = explore(program, "monitor=exact-tso")
     deciding = [answer["steps"][-1][0] for answer in told if answer["type"] == "violation"]
     assert sorted(deciding) == [1, 2]
+
+
+OLDER = """
+#define LOAD(a) atomic_load_explicit(&a, memory_order_relaxed)
+#define STORE(a, v) atomic_store_explicit(&a, v, memory_order_relaxed)
+atomic_int c, x = 1, z;
+void *f(void *p) {
+  switch ((long)p) {
+  case 0: if (LOAD(c)) STORE(x, 2); STORE(x, 3); STORE(z, 1); break;
+  case 1: if (LOAD(z)) while (LOAD(x) != 1); break;
+  case 2: STORE(c, 1); }
+  return 0; }
+int main(void) { pthread_t t[3];
+  for (long i = 0; i < 3; i++) pthread_create(&t[i], 0, f, (void *)i);
+  for (long i = 0; i < 3; i++) pthread_join(t[i], 0); }
+"""
+
+
+def test_an_older_value_is_asked_for_behind_one_that_was_told() -> None:
+    """Without x = 2 the second thread, overtaking x = 3, reads 1 and goes on, which PSO allows. With it, it reads 2 and
+    waits; overtaking x = 2 as well, it goes on: another store that can be late, also after the first was told."""
+    with compiled(HEAD + OLDER) as program:
+        _, told = explore(program, *MONITORS)
+    late = {answer["at"][0] for answer in told if answer["type"] == "violation"}
+    assert (len(late), reported(told)) == (2, [0, 2])
