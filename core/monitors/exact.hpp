@@ -114,7 +114,8 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
         return report_overtaken(thread, address, e, k, n, report);
       };
       const auto plain = [&](std::size_t k) { return list.writes[k - 1].note == k; };
-      return question_.leads_on(e, known, this->events(), overtaken, plain, found);
+      return !question_.settled(known, overtaken, found) &&
+             question_.leads_on(e, known, this->events(), overtaken, plain, found);
     }
     if (e.kind != Kind::ld) known = list.writes[known - 1].note;
     return known != 0 && report_overtaken(thread, address, e, known, n, found) && question_.wants(found);

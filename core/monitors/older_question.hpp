@@ -29,7 +29,6 @@ struct OlderQuestion {
   template <class Overtaken, class Plain>
   bool leads_on(const Event& e, std::size_t known, std::uint64_t events, Overtaken overtaken, Plain plain,
                 Report& found) const {
-    if (!wants_any(known, overtaken, found)) return false;
     const auto index = static_cast<std::size_t>(arrives.value_or(events));
     const bool waits = arrives || older->waits(index);
     for (; known > 0 && overtaken(known, found); --known) {
@@ -42,14 +41,13 @@ struct OlderQuestion {
 
   bool wants(const Report& found) const { return wanted == nullptr || wanted->wants(found); }
 
- private:
-  // Whether anybody wants to know of one of the writes that are overtaken, should that lead on.
+  // Whether it is known at once that nobody wants to know of any of the writes that are overtaken.
   template <class Overtaken>
-  bool wants_any(std::size_t known, Overtaken overtaken, Report& found) const {
-    if (wanted == nullptr) return true;
+  bool settled(std::size_t known, Overtaken overtaken, Report& found) const {
+    if (wanted == nullptr) return false;
     for (; known > 0 && overtaken(known, found); --known)
-      if (wanted->wants(found)) return true;
-    return false;
+      if (!wanted->knows(found)) return false;
+    return true;
   }
 };
 

@@ -49,11 +49,15 @@ class Wanted {
            (models & ~known.models) == 0 && !count_;
   }
 
+  bool knows(const Report& report) const {
+    return knows(report.delayed_location, report.previous_location, report.deciding_location, report.models);
+  }
+
   // False: it makes no difference whether it is made.
   bool wants(const Report& report) {
     const std::uint32_t delayed = report.delayed_location, previous = report.previous_location,
                         deciding = report.deciding_location;
-    if (knows(delayed, previous, deciding, report.models)) return false;
+    if (knows(report)) return false;
     if ((report.models & Report::tso) != 0 && !knows(tso_, report)) return true;
     if ((report.models & ~Report::tso) != 0 && !knows(pso_, report)) return true;
     Known& known = known_[place_of(delayed, previous, deciding)];
