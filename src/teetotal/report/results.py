@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
+from teetotal import reading
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
 from teetotal.report.found import oddity
@@ -17,7 +16,7 @@ def read(path: str | PathLike[str]) -> list[dict[str, Any]]:
     """One object a line, or one on many lines, or a list of them; ``-`` is standard input."""
     path = str(path)
     try:
-        text = (sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()).decode()
+        text = reading.read(path).decode()
     except UnicodeDecodeError:
         raise ParseError(f"{path} is not JSON: not even text") from None
     try:
