@@ -17,9 +17,16 @@ MOST = 1 << 30
 
 
 def read(path: str) -> bytes:
-    """A text; ``-`` is standard input. ``ParseError`` where it has no end, or is none; ``OSError`` as ``open`` has it."""
-    if path == "-":
-        return _text("standard input", sys.stdin.buffer)
+    """A text; ``-`` is standard input."""
+    try:
+        return _text("standard input", sys.stdin.buffer) if path == "-" else _of_file(path)
+    except OSError as problem:
+        raise ParseError(f"{path}: {problem.strerror}") from problem
+    except ValueError as problem:  # a name with a NUL
+        raise ParseError(f"{path}: {problem}") from problem
+
+
+def _of_file(path: str) -> bytes:
     with open(path, "rb", opener=_without_waiting) as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISREG(mode):

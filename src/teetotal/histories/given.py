@@ -57,5 +57,5 @@ def check(results: str, files: Sequence[str], options: HistoryOptions) -> Iterat
 def _lines(path: str) -> list[str]:
     try:
         return reading.read(path).decode().splitlines()
-    except (OSError, ValueError) as error:
+    except UnicodeError as error:
         raise TeetotalError(f"{path}: not a result of teetotal history --json") from error

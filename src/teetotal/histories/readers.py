@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from teetotal import _core
+from teetotal.answers.arguments import checked
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
 from teetotal.histories import formats
@@ -20,12 +21,15 @@ BEGINNING = 1 << 16
 """Bytes in which a format must show itself."""
 
 
+@checked
 def read(
     path: str | Path, *, format: str | None = None, split_transactions: bool = False, seconds: float | None = None
 ) -> list[History]:
     """Every history in a file. The format is told from its content unless given. TimeoutError if it takes longer than
     ``seconds``."""
     path = str(path)
+    if format is not None and format not in formats.FORMATS:
+        raise ParseError(f"format: {format!r} is none of {', '.join(formats.FORMATS)}")
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe could be read only once, and a device has no end
             raise ParseError(f"{path}: not a regular file")
@@ -40,6 +44,8 @@ def read(
         raise ParseError(f"{path}: {error.strerror}") from error
     except _core.HistoryFault as fault:
         raise _parse_error(fault, path) from fault
+    except ValueError as error:  # a name with a NUL
+        raise ParseError(f"{path}: {error}") from error
     except MemoryError as error:
         raise _too_large(path, error) from error
     return _named(columns)
