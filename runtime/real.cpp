@@ -16,6 +16,7 @@ Real find_all() {
   find(found.thread_create, "pthread_create");
   find(found.thread_self, "pthread_self");
   find(found.getattr, "pthread_getattr_np");
+  find(found.attr_getstacksize, "pthread_attr_getstacksize");
   find(found.mutex_lock, "pthread_mutex_lock");
   find(found.mutex_unlock, "pthread_mutex_unlock");
   find(found.once, "pthread_once");

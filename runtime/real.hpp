@@ -16,6 +16,7 @@ struct Real {
   int (*thread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   pthread_t (*thread_self)();
   int (*getattr)(pthread_t, pthread_attr_t*);
+  int (*attr_getstacksize)(const pthread_attr_t*, std::size_t*);
   int (*mutex_lock)(pthread_mutex_t*);
   int (*mutex_unlock)(pthread_mutex_t*);
   int (*once)(pthread_once_t*, void (*)());

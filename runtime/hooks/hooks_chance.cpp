@@ -19,6 +19,7 @@
 
 #include "endings.hpp"
 #include "hooks_signals.hpp"
+#include "imports.hpp"
 #include "real.hpp"
 #include "symmetry.hpp"
 
@@ -27,6 +28,24 @@ namespace {
 
 constexpr pid_t kProcess = 4242;
 constexpr int kProcessors = 2;
+
+// What sysconf is asked for and other machines, or users, have another answer to. The others are those of Linux on
+// x86-64.
+bool depends_on_machine(int name) {
+  switch (name) {
+    case _SC_PHYS_PAGES:
+    case _SC_AVPHYS_PAGES:
+    case _SC_OPEN_MAX:
+    case _SC_CHILD_MAX:
+    case _SC_ARG_MAX:
+    case _SC_SIGQUEUE_MAX:
+    case _SC_MINSIGSTKSZ:
+    case _SC_SIGSTKSZ:
+      return true;
+    default:
+      return name >= _SC_LEVEL1_ICACHE_SIZE && name <= _SC_LEVEL4_CACHE_LINESIZE;
+  }
+}
 
 std::uint64_t next_random(std::uint64_t& state) {
   state += 0x9E3779B97F4A7C15ULL;
@@ -168,12 +187,15 @@ int getcpu(unsigned* processor, unsigned* node) {
 int get_nprocs() {
   static bool told = false;
   if (process.current != nullptr && !std::exchange(told, true))
-    remarks.note("the program asks how many processors there are: it is told " + std::to_string(kProcessors));
+    remarks.note("the program asks how many processors there are: it is told " + std::to_string(kProcessors) +
+                 ", and the answer is about that number");
   return kProcessors;
 }
 int get_nprocs_conf() { return get_nprocs(); }
 long sysconf(int name) {
-  if (process.current != nullptr && (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF)) return get_nprocs();
+  if (process.current == nullptr) return real().sysconf(name);
+  if (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF) return get_nprocs();
+  if (depends_on_machine(name)) unseen_call("what sysconf says of this machine", TEETOTAL_PLACE);
   return real().sysconf(name);
 }
 int uname(utsname* name) {

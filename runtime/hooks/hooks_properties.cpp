@@ -109,6 +109,22 @@ int pthread_getattr_np(pthread_t handle, pthread_attr_t* attributes) {
   return pthread_attr_setstack(attributes, reinterpret_cast<void*>(stack_top(thread.number) - kStackSize), kStackSize);
 }
 
+// How large a stack is that nobody has said it of depends on who runs the program (`ulimit -s`).
+int pthread_attr_getstacksize(const pthread_attr_t* attributes, std::size_t* size) {
+  const int failure = real().attr_getstacksize(attributes, size);
+  pthread_attr_t fresh;
+  std::size_t usual = 0;
+  static bool told = false;
+  if (process.current == nullptr || failure != 0 || told || pthread_attr_init(&fresh) != 0) return failure;
+  real().attr_getstacksize(&fresh, &usual);
+  pthread_attr_destroy(&fresh);
+  if (*size != usual) return 0;
+  told = true;
+  remarks.note("the program asks how large stacks are that it does not say it of: it is told " +
+               std::to_string(usual >> 10U) + " KB, and the answer is about that size");
+  return 0;
+}
+
 // Nobody is ever cancelled: pthread_cancel is refused.
 int pthread_setcancelstate(int state, int* old) {
   if (state != PTHREAD_CANCEL_ENABLE && state != PTHREAD_CANCEL_DISABLE) return EINVAL;

@@ -116,7 +116,8 @@ void Program::load(const std::string& object) {
   prepare(first.fiber, 0, load_entry);
   process.resume(first);
   if (first.failure != Failure::none)
-    load_error = (first.failure == Failure::unsupported ? "a constructor uses " : "a constructor ") + first.message;
+    load_error =
+        (first.failure == Failure::unsupported ? "a constructor uses " : "what runs then fails: ") + first.message;
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
   make_thread_locals();  // of the first thread, whose thread pointer the scheduler still runs with

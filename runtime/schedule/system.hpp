@@ -46,6 +46,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bounds.hpp"
 #include "first_found.hpp"
 #include "known_steps.hpp"
 #include "local_state.hpp"
@@ -54,84 +55,14 @@
 #include "process.hpp"
 #include "search/system.hpp"
 #include "snapshots.hpp"
+#include "step.hpp"
 #include "symmetry.hpp"
 
 namespace teetotal::runtime {
 
 struct Restart {};  // thrown where something was learnt that makes the numbers given so far void
 
-// A step that was not as before when the program was run again in the same way: it depends on what is not controlled.
-struct Nondeterministic {
-  std::uint32_t thread;
-  Operation then;
-  std::optional<Operation> now;  // none: the thread has come to its end, or stands elsewhere
-  Wide seen_then = 0, seen_now = 0;
-};
-
-inline constexpr std::uint32_t kNoBound = ~0U, kEndless = 10;
-
-struct Bounds {
-  Model model = Model::sc;
-  Semantics semantics;
-  std::uint32_t loop_bound = kNoBound;  // visits of an instruction
-  std::uint32_t idle_bound = 100;  // rounds in which a thread sees what it saw in the one before, and changes nothing
-  std::uint32_t steps = 100'000;
-  std::uint32_t thread_steps = 10'000;  // after so many of one thread the search begins again with kEndless as bound
-  std::uint32_t look = 64;              // once in so many executions known steps are run too; 0: always
-  bool waiting_counts = false;          // rounds that only wait are part of executions
-  bool spinners_wake = false;           // for searches without reduction
-};
-
-// A loop that was not run to its end: how often it ran, and what its thread read last: where, what and from whom (none:
-// 0, as where nobody wrote it).
-struct Cut {
-  std::uint32_t rounds = 0, thread = 0;
-  std::uint64_t size = 0;
-  std::uintptr_t read = 0, address = 0, writer = 0;
-  Wide value = 0;
-};
-
-struct Step {
-  Step(const Event& e, std::uint32_t who, const Operation& what)
-      : event(e), operation(what), thread(who), enabler(what.enabler) {}
-
-  Event event;                 // as searches see it: its thread is an agent
-  Wide before = 0, after = 0;  // what the cell held, as its thread saw it
-  const Operation& operation;  // kept where it lasts: with what is known, or beside the steps
-  std::uint64_t local = 0;     // its thread's local state after it, 0 where none was made
-  std::uint32_t thread;
-  std::uint32_t moment = KnownSteps::kUnknown;  // of its thread, after it
-  std::int32_t earlier = -1;                    // the step of its thread before it; of a commit: that issued the store
-  std::int32_t source = -1;                     // the step that wrote what it saw
-  std::int32_t enabler = -1;                    // that made it possible
-  std::int32_t covers = -1;                     // whose write it overwrites, if it writes
-  std::uint32_t quiet = 0;      // how many of its thread's latest steps, itself included, changed nothing
-  std::uint32_t idle = 0;       // how many idle rounds its thread went without a pause
-  std::uint64_t past = 0;       // a hash of what happened before it, and it: the same in equivalent executions
-  std::uint64_t signalled = 0;  // bit of a thread: it waited for its object then, and a signal could wake it
-  std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not
-  std::uint32_t markers = 0;    // of a commit: sfences of its thread before the store
-  std::int32_t late = -1;       // the step that ended the life of what it uses, if it is too late
-  bool known = false;           // all that it changed is known: it can be taken back
-  bool commit = false;
-  bool fatal = false;  // it ends the process, or is too late: the thread failed instead
-  bool sees = false;   // its thread gets to know `before`: a store overwrites what nobody may have looked at
-
-  // As the machine, and whoever looks at an execution, has it: arrivals at a barrier are independent to searches alone.
-  bool writes() const { return (event.writes && event.kind != Kind::ld) || operation.verb == Verb::arrive; }
-  bool changes() const { return event.writes && event.kind != Kind::ld; }  // what others read: see lifetimes.hpp
-  Kind kind() const { return operation.decides() ? event.kind : operation.kind; }  // what it came to
-};
-
 enum class Stuck : std::uint8_t { no, deadlock, livelock };
-
-// What went wrong in an execution, at which step of whom.
-struct Failed {
-  std::uint32_t thread;
-  Fault fault;
-  std::uintptr_t place;
-  std::int32_t step;
-};
 
 class Controlled final : public System {
  public:

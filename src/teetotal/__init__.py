@@ -146,7 +146,7 @@ def verify(
     file, proof = _path(path), None if certificate is None else _path(certificate, "a file for the proof")
     with _files():
         if fence:
-            prices = None if costs is None else parse(costs)
+            prices = None if costs is None else parse(_expect(costs, "costs: a text such as mfence=7", str))
             found = verifying.fence(file, asked, budget, proof, costs=prices, every=every, write=write)
         else:
             found = verifying.verify(file, asked, budget, proof)
@@ -245,6 +245,7 @@ def cflags(compiler: str | None = None, *, record: bool = False) -> list[str]:
     that ``record.program(…, native=True)`` runs."""
     from teetotal.programs.c.build import Source, library_flags, recording_flags
 
+    _expect(compiler, "compiler: a name", str, type(None))
     return (recording_flags if record else library_flags)(Source(("library.c",), compiler=compiler))
 
 
@@ -256,7 +257,11 @@ def _paths(what: Path | Sequence[Path]) -> list[str]:
 def _path(file: Path, needed: str = "a file") -> str:
     from teetotal.answers.errors import ArgumentError
 
-    path: str = fspath(_expect(file, needed, str, PathLike))
+    given = _expect(file, needed, str, PathLike)
+    try:
+        path: str = _expect(fspath(given), needed, str)
+    except TypeError:  # what it gives is no name
+        raise ArgumentError(f"{needed} is needed, not {given!r}") from None
     try:
         nameless = b"\0" in fsencode(path)
     except UnicodeError:

@@ -10,7 +10,7 @@ import pytest
 from c_programs import COMPILERS, compiled, explore
 from ending_programs import CXX, CXX_HEAD, HEAD, C, Case
 from teetotal.answers.check import CheckAnswer
-from teetotal.answers.errors import TeetotalError
+from teetotal.answers.errors import ProgramError, TeetotalError
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Goal, Verdict
 from teetotal.checking import check
@@ -65,6 +65,33 @@ def test_buffers_in_an_exit_handler_are_explored(tmp_path: Path, compiler: str) 
     result = run(tmp_path, HEAD + text, compiler, goal="safe")
     assert result.models["sc"].safe
     assert result.models["tso"].safe is False
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_resolver_that_does_more_than_to_choose_is_named(tmp_path: Path, compiler: str) -> None:
+    """It runs before the hooks are there."""
+    text = """static int one(void) { return x; }
+    static int (*choose(void))(void) { x = 1; return one; }
+    int chosen(void) __attribute__((ifunc("choose")));
+    int main(void) { return chosen() - 1; }"""
+    why = r"what runs then fails: .*; choose at .*program\.c:\d+, which chooses chosen \(ifunc\), may be at fault"
+    with pytest.raises(ProgramError, match=why):
+        run(tmp_path, HEAD + text, compiler)
+
+
+@CLANG
+@pytest.mark.parametrize(
+    ("text", "suffix", "name"),
+    [
+        ("__attribute__((vectorcall)) int f(int a) { return a; } int main(void) { return f(0); }", ".c", "f"),
+        ("__attribute__((vectorcall)) int f(double a); int main(void) { return f(0); }", ".c", "f"),
+        ("struct S { __attribute__((vectorcall)) int g(int a) { return a; } }; int main() { S s; return s.g(0); }", ".cc",
+         r"S::g\(int\)"),
+    ],
+)  # fmt: skip
+def test_vectorcall_functions_are_named(tmp_path: Path, text: str, suffix: str, name: str) -> None:
+    with pytest.raises(TeetotalError, match=rf"program\{suffix}: {name} has the calling convention vectorcall"):
+        run(tmp_path, text, "clang", suffix)
 
 
 def test_no_array_of_a_program_alone(tmp_path: Path) -> None:

@@ -284,3 +284,25 @@ def test_an_object_in_a_library_is_named(tmp_path: Path) -> None:
     result = check(Source((str(file),), flags, "gcc"), CheckOptions())
     assert result.verdict is not Verdict.SAFE
     assert any("an object to synchronise on that lies in a library" in note for note in result.notes)
+
+
+RECURSION = (
+    HEAD
+    + """struct node { struct node *next; int seen; } a, b;
+void down(struct node *n) { BODY down(n->next); }
+void *f(void *q) { down(&a); return 0; }
+int main(void) { a.next = &b; b.next = &a; MAIN }
+"""
+)
+
+
+@pytest.mark.parametrize("body", ["", "n->seen = 1;"])
+def test_recursion_without_an_end_is_a_stack_overflow_or_undecided(tmp_path: Path, body: str) -> None:
+    """Never safe. Where threads may meet in it, it is cut long before the stack is full: what is cut decides nothing."""
+    alone = run(tmp_path, RECURSION.replace("BODY", body).replace("MAIN", "f(0);"))
+    assert alone.verdict is Verdict.VIOLATION
+    assert "T0: stack overflow at " in alone.violations[0].message
+    starts = "pthread_t t; pthread_create(&t, 0, f, 0); f(0); pthread_join(t, 0);"
+    met = run(tmp_path, RECURSION.replace("BODY", body).replace("MAIN", starts))
+    assert (met.models["sc"].safe, met.complete) == (None, False)
+    assert any("cut after 10 rounds" in note for note in met.notes)

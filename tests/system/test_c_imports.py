@@ -408,6 +408,43 @@ def test_chance_and_the_machine_bar_a_proof(tmp_path: Path) -> None:
     assert all(what in named for what in ("isatty", "getuid", "malloc_usable_size"))
 
 
+@pytest.mark.parametrize(
+    ("asks", "note"),
+    [
+        (
+            "sysconf(_SC_NPROCESSORS_ONLN) == 2",
+            "how many processors there are: it is told 2, and the answer is about that",
+        ),
+        (
+            "(pthread_attr_init(&a), pthread_attr_getstacksize(&a, &s), s > 1)",
+            "how large stacks are that it does not say",
+        ),
+        ("(pthread_attr_init(&a), pthread_attr_setstacksize(&a, 1 << 17), pthread_attr_getstacksize(&a, &s), s)", None),
+        ("sysconf(_SC_PAGESIZE) == 4096", None),
+    ],
+)
+def test_what_is_asked_to_choose_a_number_is_noted(asks: str, note: str | None, tmp_path: Path) -> None:
+    """Many programs ask, and any number is as good: what is proved is proved for one, as for arguments."""
+    file = tmp_path / "p.c"
+    head = "#define _GNU_SOURCE\n#include <assert.h>\n#include <pthread.h>\n#include <unistd.h>\n"
+    file.write_text(f"{head}int main(void) {{ pthread_attr_t a; size_t s; (void)a; (void)s; assert({asks}); }}")
+    result = check(Source((str(file),)))
+    assert result.verdict is Verdict.SAFE
+    assert [one for one in result.notes if "the program asks" in one] == [
+        one for one in result.notes if note and note in one
+    ]
+    assert any(note in one for one in result.notes) if note else True
+
+
+@pytest.mark.parametrize("name", ["PHYS_PAGES", "OPEN_MAX", "LEVEL1_DCACHE_LINESIZE"])
+def test_what_else_the_machine_has_bars_a_proof(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "p.c"
+    file.write_text(f"#include <unistd.h>\nint main(void) {{ return sysconf(_SC_{name}) == 17; }}")
+    result = check(Source((str(file),)))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any(f"what sysconf says of this machine at {file}:2" in note for note in result.notes)
+
+
 OVERTAKEN = """static int x, y;
 static void *f(void *p) { x = 1; char own[] = "text"; CALL; return (void *)(long)y; }
 static void *g(void *p) { y = 1; __atomic_thread_fence(__ATOMIC_SEQ_CST); return (void *)(long)x; }

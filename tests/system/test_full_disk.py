@@ -138,3 +138,14 @@ def test_written_files_take_the_place_of_the_old_ones(tmp_path: Path) -> None:
     with pytest.raises(TeetotalError, match=r"cannot write .*: No such file"):
         writing.write(tmp_path / "none" / "x", b"")
     assert names(tmp_path) == ["link", "old"]
+
+
+@pytest.mark.parametrize("verb", ["check", "fence"])
+def test_a_log_that_cannot_be_written_is_told_after_the_answer(verb: str, tmp_path: Path) -> None:
+    """It is the log's fault, and not the input's."""
+    corpus = Path(__file__).parents[1] / "corpus"
+    command = [sys.executable, "-m", "teetotal", verb, "--json", "--log", "/dev/full", str(corpus / "SB.litmus")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["verdict"] == ("violation" if verb == "check" else "safe")
+    assert done.stderr == "teetotal: cannot write the log /dev/full: No space left on device; it is cut off\n"

@@ -146,6 +146,56 @@ def test_promela_knows_the_goal(run: Run) -> None:
         assert json.loads(found[1])["models"]["tso"]["robust"] is robust
 
 
+# -- robust, and failing under SC ----------------------------------------------------------------------------------------
+
+FAILING = {
+    "sb.py": (
+        "from teetotal import ld, program, st\n"
+        "def left():\n    yield st('x', 1)\n    assert (yield ld('y')) == 1\n"
+        "def right():\n    yield st('y', 1)\n    r = yield ld('x')\n"
+        "p = program(left(), right(), x=0, y=0)\n"
+    ),
+    "sb.pml": (
+        "byte x, y;\nactive proctype P() { byte r; x = 1; r = y; assert(r == 1) }\n"
+        "active proctype Q() { byte r; y = 1; r = x }\n"
+    ),
+    "sb.c": (
+        "#include <assert.h>\n#include <pthread.h>\nvolatile int x, y, r;\n"
+        "void *f(void *p) {\n    x = 1;\n    assert(y == 1);\n    return p;\n}\n"
+        "int main(void) {\n    pthread_t t;\n    pthread_create(&t, 0, f, 0);\n"
+        "    y = 1;\n    r = x;\n    return pthread_join(t, 0);\n}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_fences_do_not_make_safe_what_fails_under_sc(run: Run, name: str) -> None:
+    """They make it robust, which is proved, and what is wrong with it beside that is the verdict, as of ``check``."""
+    Path(name).write_text(FAILING[name])
+    status, out, _ = run("fence", "--json", name)
+    answer = json.loads(out)
+    assert (status, answer["verdict"], answer["met"], len(answer["fences"])) == (1, "violation", True, 2)
+    assert answer["violations"][-1]["model"] == "sc"
+    status, out, _ = run("fence", "--write", name)
+    told = " ".join(out.split())
+    assert status == 1
+    assert "robust under TSO and PSO: proved, but NOT SAFE" in told
+    assert "it fails under SC already, and no fence repairs that:" in told
+    assert Path(f"{name}.orig").read_text() == FAILING[name]
+    status, out, _ = run("fence", "--json", name)  # of the patched program, which needs none
+    answer = json.loads(out)
+    assert (status, answer["verdict"], answer["met"], "fences" in answer) == (1, "violation", True, False)
+    assert run("check", name)[0] == 1
+
+
+def test_a_fix_of_a_program_that_fails_under_sc_is_a_fix(run: Run) -> None:
+    Path("sb.py").write_text(FAILING["sb.py"])
+    assert run("fence", "--output", "sarif:out.sarif", "--output", "github:out.txt", "sb.py")[0] == 1
+    results = json.loads(Path("out.sarif").read_text())["runs"][0]["results"]
+    assert all(result["fixes"] for result in results)
+    assert "mfence here, with 1 more: proved" in Path("out.txt").read_text()
+
+
 # -- robust, and outcomes -------------------------------------------------------------------------------------------------
 
 UNSEEN_BY_SOBER = program("T0: y=2; r0=y; r1=x || T1: x=1; y=1")

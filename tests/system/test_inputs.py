@@ -9,13 +9,18 @@ import resource
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fuzz_inputs import LATE, Ending, import_all, run
 from interrupts import PATIENCE
+from teetotal.answers.errors import ParseError
+from teetotal.cli import stdin
+from teetotal.histories import readers
 from teetotal.programs import files
 from teetotal.scale import supervision
 from teetotal.scale.supervision import room
@@ -236,6 +241,53 @@ def test_histories_from_pipes_and_devices_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "not a regular file" in refused(tmp_path, "history", "pipe")
     assert "not a regular file" in refused(tmp_path, "history", "/dev/zero")
+
+
+def test_answers_from_pipes_and_devices_without_an_end_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "h.axe").write_text("0: M[0] := 1\n")
+    for verb in (["report"], ["history", "h.axe", "--given-witness"]):
+        assert "/dev/zero: not a regular file" in refused(tmp_path, *verb, "/dev/zero")
+        assert "pipe: a pipe that nobody writes to" in refused(tmp_path, *verb, "pipe")
+
+
+def test_answers_come_through_pipes_that_end(tmp_path: Path) -> None:
+    (tmp_path / "SB.litmus").write_text(SB)
+    made = f"{sys.executable} -m teetotal check --json SB.litmus"
+    done = in_a_shell(tmp_path, "report", "-o", "page.html", redirect=f"<({made})")
+    assert (done.status, done.stderr) == (0, "page.html: 1 answer\n")
+
+
+@pytest.mark.parametrize(
+    ("verb", "source", "why"),
+    [
+        ("report", "/dev/zero", "standard input: not a text"),
+        ("report", "<(yes)", "standard input: more than 1024 MB, the most that is read of a pipe"),
+        ("history", "/dev/zero", "stdin: this looks like no history"),
+        ("history", "<(yes)", "stdin: this looks like no history"),
+    ],
+)
+def test_standard_input_without_an_end_is_refused(verb: str, source: str, why: str, tmp_path: Path) -> None:
+    done = in_a_shell(tmp_path, verb, "-", redirect=f"< {source}")
+    assert (done.status, done.stdout) == (2, "")
+    assert why in done.stderr
+
+
+def test_histories_are_no_longer_read_than_there_is_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def affordable(size: int) -> None:
+        if size > 10 << 20:
+            raise MemoryError
+
+    monkeypatch.setattr(readers._core, "affordable", affordable)
+    endless = iter(lambda: b"0: M[0] := 1\n" * 1000, b"")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=SimpleNamespace(read=lambda _: next(endless))))
+    with pytest.raises(ParseError, match=r"stdin: too large for this machine's memory"):
+        stdin._keep(str(tmp_path / "kept"), partial(stdin._refuse_no_history, "stdin", "axe"))
+
+
+def test_a_checkpoint_does_not_wait_for_a_program_that_is_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.c")
+    assert "pipe.c: not a regular file" in refused(tmp_path, "check", "--checkpoint", "kept", "pipe.c")
 
 
 # ---- streams, limits and encodings

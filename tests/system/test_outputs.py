@@ -213,7 +213,7 @@ def test_a_patch_that_is_not_proved_is_no_fix(run: Run, files: Path) -> None:
     _, out, _ = run("fence", "SB.litmus", "--json")
     answer = json.loads(out)
     for verdict, fixes in (("safe", True), ("inconclusive", False)):
-        results = json.loads(sarif([{**answer, "verdict": verdict}]))["runs"][0]["results"]
+        results = json.loads(sarif([{**answer, "verdict": verdict, "met": fixes or None}]))["runs"][0]["results"]
         assert all(("fixes" in result) == fixes for result in results)
         assert results
 

@@ -46,15 +46,18 @@ class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class FenceAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
-    """``verdict`` is that of the patched program for the goal, explored again whole. ``minimality`` says what is proved of
-    ``fences``. ``sets`` are all minimal sets, where asked for; ``fences`` is the first of them. ``unnecessary`` are fences
-    of the program that could go, each by itself; ``removed`` those that the patch takes out. ``backups``: with ``--write``,
-    where each file is as it was; ``backup`` is the first. ``triage``, of the program as it was: whether what ``fences``
-    prevent breaks anything; ``buys`` says it in a line. Under C11 ``target`` is the processor whose costs count; with
-    ``--weaken`` ``cost`` is that of the orders that are left, ``cost_before`` that of those that were written."""
+    """``verdict`` is what ``check`` says of the patched program for the goal, explored again whole: with ``robust``, too, a
+    program that fails is a violation. ``met``: whether it is what the goal names, whatever else is wrong with it; a
+    program can be robust, and fail under SC. ``minimality`` says what is proved of ``fences``. ``sets`` are all minimal
+    sets, where asked for; ``fences`` is the first of them. ``unnecessary`` are fences of the program that could go, each by
+    itself; ``removed`` those that the patch takes out. ``backups``: with ``--write``, where each file is as it was;
+    ``backup`` is the first. ``triage``, of the program as it was: whether what ``fences`` prevent breaks anything; ``buys``
+    says it in a line. Under C11 ``target`` is the processor whose costs count; with ``--weaken`` ``cost`` is that of the
+    orders that are left, ``cost_before`` that of those that were written."""
 
     models: list[ModelName]
     goal: Goal
+    met: bool | None = None
     fences: list[PlacedFence] = []
     cost: float = 0.0
     least_cost: bool = False
@@ -72,6 +75,11 @@ class FenceAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     buys: str = ""
     target: Target | None = None
     cost_before: float = 0.0
+
+    @property
+    def proved(self) -> bool:
+        """The fences do what they are for."""
+        return self.met is True or self.verdict is Verdict.SAFE
 
     @property
     def found(self) -> list[str]:

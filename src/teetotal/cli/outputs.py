@@ -44,10 +44,11 @@ class Target(NamedTuple):
 
 
 class Wanted(msgspec.Struct):
-    """What is to be written, and the answers until now."""
+    """What is to be written, the answers until now, and what could not be written beside them."""
 
     targets: list[Target] = []
     answers: list[Plain] = []
+    trouble: list[OutputError] = []
 
 
 def _wanted() -> Wanted:
@@ -188,9 +189,16 @@ def written(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
             write()
             raise
         write()
+        for trouble in _wanted().trouble:
+            raise trouble
         return status
 
     return run
+
+
+def complain_of(error: OutputError) -> None:
+    """Once the verb has told its answers, and they are written."""
+    _wanted().trouble.append(error)
 
 
 def refuse_judgements(what: str) -> None:

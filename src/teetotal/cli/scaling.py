@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from teetotal.answers.errors import TeetotalError
+from teetotal.answers.errors import OutputError, TeetotalError
 from teetotal.answers.options import Options, ProgramOptions
+from teetotal.cli import outputs
 from teetotal.cli.telling import noted, said
 from teetotal.scale.crew import Log, lines_about
 from teetotal.scale.digest import digest
@@ -59,7 +60,7 @@ def helping(verb: str, workers: int, files: Sequence[str], *asked: Options) -> I
     try:
         log = Log(said("log"))
     except OSError as error:
-        raise TeetotalError(f"{said('log')}: {error.strerror}") from error
+        raise OutputError(f"cannot write the log {said('log')}: {error.strerror}") from error
     scale = Scale(workers, said("cluster"), checkpoint, log)
     began = time.monotonic()
     scale.look_for_cluster()
@@ -73,6 +74,8 @@ def helping(verb: str, workers: int, files: Sequence[str], *asked: Options) -> I
             for line in [*lines_about(scale.tallies, seconds), *scale.notes]:
                 click.echo(f"teetotal: {line}", err=True)
         log.close()
+        if log.trouble:
+            outputs.complain_of(OutputError(log.trouble))
         if checkpoint is not None:
             checkpoint.close()
 
@@ -87,7 +90,7 @@ def _as_compiled(files: Sequence[str], asked: Sequence[Options]) -> Iterator[byt
     files that its flags name."""
     from teetotal.programs.files import is_c
 
-    found = [file for file in files if is_c(file)]
+    found = [file for file in files if is_c(file) and Path(file).is_file()]  # a pipe could be read only once
     for options in (options for options in asked if found and isinstance(options, ProgramOptions)):
         from teetotal.programs.c.build import Source, expanded, preprocessed
 
@@ -98,7 +101,8 @@ def _as_compiled(files: Sequence[str], asked: Sequence[Options]) -> Iterator[byt
                 yield preprocessed(source, file).macros.encode(errors="surrogateescape")
         for flag in options.flags:
             with suppress(OSError, ValueError):
-                yield Path(flag).read_bytes()
+                if Path(flag).is_file():  # and no device, which has no end
+                    yield Path(flag).read_bytes()
 
 
 def _contents(files: Sequence[str]) -> list[bytes]:
@@ -106,7 +110,7 @@ def _contents(files: Sequence[str]) -> list[bytes]:
     seen: dict[Path, bytes] = {}
 
     def read(path: Path) -> None:
-        if path in seen:
+        if path in seen or not path.is_file():  # a pipe could be read only once, and a device has no end
             return
         with suppress(OSError):  # whoever reads the file will say what is wrong with it
             seen[path] = contents = path.read_bytes()

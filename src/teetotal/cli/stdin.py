@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import PurePath
 from typing import Any
 
@@ -45,10 +45,10 @@ def accept(verb: str, command: click.Command) -> None:
             help="What standard input (-) is called" + ("; its suffix says what it is." if default is None else "."),
         )
     )
-    command.callback = _reading(verb, command.callback, sys.maxsize if verb == "history" else LARGEST + 1)
+    command.callback = _reading(verb, command.callback)
 
 
-def _reading(verb: str, callback: Callable[..., int], most: int) -> Callable[..., int]:
+def _reading(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
     @wraps(callback)
     def run(stdin_name: str | None, **parameters: Any) -> int:
         key = next(name for name in ("paths", "files", "test") if name in parameters)
@@ -70,7 +70,10 @@ def _reading(verb: str, callback: Callable[..., int], most: int) -> Callable[...
             seconds = parameters.get("seconds")
             late = Undecided(input=stdin_name, command=verb, notes=[TIME_IS_OVER], seconds=seconds)
             with watching(seconds, late=told(late, bool(parameters.get("as_json")))):  # nobody knows how long it takes
-                _keep(file, most)
+                if verb == "history":
+                    _keep(file, partial(_refuse_no_history, stdin_name, parameters.get("format")))
+                else:
+                    _keep(file, lambda kept, piece: kept <= LARGEST)  # one more is too much, as whoever reads it says
             streams.call(file, stdin_name)
             parameters[key] = tuple(file if path == "-" else path for path in paths) if key != "test" else file
             return callback(**parameters)
@@ -78,12 +81,25 @@ def _reading(verb: str, callback: Callable[..., int], most: int) -> Callable[...
     return run
 
 
-def _keep(file: str, most: int) -> None:
-    """What comes may have no end: no more than ``most`` bytes of it, which is too much already where it is too much."""
+def _keep(file: str, goes_on: Callable[[int, bytes], bool]) -> None:
+    """What comes may have no end: ``goes_on`` is asked about each piece, with how much there is by then."""
+    total = 0
     with open(file, "wb") as kept:
-        while most > 0 and (piece := sys.stdin.buffer.read(min(most, 1 << 20))):
+        while piece := sys.stdin.buffer.read(1 << 20):
             kept.write(piece)
-            most -= len(piece)
+            total += len(piece)
+            if not goes_on(total, piece):
+                return
+
+
+def _refuse_no_history(name: str, format: str | None, kept: int, piece: bytes) -> bool:
+    """By its first bytes, as of a file; and where it is too much for this machine, before the disk is full."""
+    from teetotal.histories import readers
+
+    if format is None and kept == len(piece):
+        readers.detect(piece[: readers.BEGINNING], name)
+    readers.refuse_too_large(name, kept, format)
+    return True
 
 
 def _name(given: str) -> str:

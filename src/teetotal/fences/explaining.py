@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import Event, Kind
 from teetotal.answers.triage import NOTHING_ASSERTED, Triage, worst
+from teetotal.answers.verdict import Verdict
 from teetotal.answers.violation import Violation
 
 
@@ -33,6 +34,21 @@ def what_they_buy(as_it_is: Sequence[CheckAnswer]) -> tuple[Triage | None, str]:
         if violation.kind != "robustness"
     )
     return triage, f"safety: without them, under {broken.model.upper()}, {broken.message}"
+
+
+def failures_under_sc(answer: CheckAnswer) -> list[Violation]:
+    return answer.models["sc"].violations if "sc" in answer.models else []
+
+
+def why_not_safe(answers: Sequence[CheckAnswer], met: Verdict, verdict: Verdict) -> Iterator[str]:
+    """What is wrong with programs although they are what was asked for, from what ``check`` says of them."""
+    failing = [answer for answer in answers if failures_under_sc(answer)]
+    for answer in failing:
+        told = next((failure.message for failure in failures_under_sc(answer) if failure.message), "")
+        who = "it" if len(answers) == 1 else answer.name
+        yield f"{who} fails under SC already, and no fence repairs that{told and f': {told}'}"
+    if not failing and met is Verdict.SAFE and verdict is Verdict.INCONCLUSIVE:
+        yield "whether anything fails is not known"
 
 
 def why_no_fence_helps(violation: Violation, weaken: bool = False) -> Iterator[str]:

@@ -20,7 +20,7 @@ from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
 from teetotal.fences import edits, order_jobs
-from teetotal.fences.explaining import what_they_buy, why_no_fence_helps
+from teetotal.fences.explaining import failures_under_sc, what_they_buy, why_no_fence_helps, why_not_safe
 from teetotal.fences.insertion import NoFenceHelps, Search, Site, Undecided
 from teetotal.fences.jobs import Job, Patch, Repair, checked
 from teetotal.fences.placed import Placing
@@ -272,6 +272,7 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
             models=list(options.models),
             goal=options.goal,
             verdict=verdict,
+            met=verdict.holds,
             complete=verdict is Verdict.VIOLATION,
             seconds=budget.passed,
             sets=[Placing(path, search, {}, job.ordered).all(one) for one in sets],
@@ -289,16 +290,21 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
     removed = job.existing - chosen if options.remove else frozenset[int]()
     patched = job.write(added, removed)
     results = job.check(patched.texts)
-    verdict = _met(results, options)
+    met = _met(results, options)
+    verdict = sum((result.verdict for result in results), met)
     placing = Placing(path, search, patched.lines, job.ordered)
     weighs = added and not options.weaken and options.goal == "robust" and options.models != ("c11",)
-    triage, buys = what_they_buy(job.as_it_is()) if weighs and not budget.over else (None, "")
+    as_it_is = job.as_it_is() if weighs and not budget.over else []
+    triage, buys = what_they_buy(as_it_is)
+    under_sc = as_it_is or results  # where no fence matters
+    notes += why_not_safe(under_sc, met, verdict)
     result = FenceAnswer(
         input=path,
         command=command,
         models=list(options.models),
         goal=options.goal,
         verdict=verdict,
+        met=met.holds,
         complete=all(result.complete for result in results),
         seconds=budget.passed,
         fences=placing.all(added),
@@ -314,7 +320,7 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
         removed=placing.all(removed) if removed else [],
         diff=edits.unified_diffs(job.originals, patched.texts),
         patched=results,
-        violations=search.violations,
+        violations=search.violations + [failure for each in under_sc for failure in failures_under_sc(each)],
         checks=search.checks,
         notes=notes,
         triage=triage,
@@ -341,7 +347,7 @@ def _unnecessary(job: Job, search: Search, notes: list[str]) -> frozenset[int]:
 
 
 def _met(results: list[CheckAnswer], options: FenceOptions) -> Verdict:
-    """What the goal asks, and no more: a robust program may well fail its own assertions under SC."""
+    """What the goal names, and no more: a robust program may well fail its own assertions under SC."""
     verdict = Verdict.SAFE
     for result in results:
         for model in options.models:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.options import FenceOptions
-from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.engines import interpreted
 from teetotal.fences import edits
@@ -65,9 +64,9 @@ class Repair(msgspec.Struct, frozen=True):
         return iter((self.answer, self.text))
 
     def write(self) -> FenceAnswer:
-        """Puts the patched texts into their files, if they are proved, and keeps the old ones beside these: the answer with
-        the names of the latter."""
-        if self.answer.verdict is not Verdict.SAFE or not self.answer.diff:
+        """Puts the patched texts into their files, if the fences are proved, and keeps the old ones beside them: the answer
+        with the names of the latter."""
+        if not self.answer.proved or not self.answer.diff:
             return self.answer
         backups = edits.write(self.texts, self.originals)
         return replace(self.answer, backup=next(iter(backups.values())), backups=backups)

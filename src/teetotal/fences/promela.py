@@ -228,13 +228,20 @@ def job(path: str, text: str, options: FenceOptions, budget: Budget) -> Job:
 
 
 def _proof(path: str, program: PromelaProgram, options: FenceOptions, budget: Budget) -> CheckAnswer:
-    """What the engine says of the patched text: of the goal, and nothing else."""
+    """What the engine says of the patched text: of the goal, and whether it fails under SC, where no fence matters."""
     problem = PromelaProblem(program, options.models, options.goal, options.semantics, budget=budget)
     outcomes = [problem.ask(frozenset(), model) for model in options.models]
     models: dict[ModelName, ModelAnswer] = {}
-    verdict = Verdict.SAFE
+    if options.goal == "robust":
+        under_sc = verify(problem.graph, "sc", budget=budget)
+        models["sc"] = ModelAnswer(
+            verdict=under_sc.verdict,
+            robust=True,
+            safe=under_sc.verdict.holds,
+            violations=[violation(program, "safe", under_sc)] if under_sc.verdict is Verdict.VIOLATION else [],
+            states=under_sc.states,
+        )
     for outcome in outcomes:
-        verdict += outcome.verdict
         holds = outcome.verdict.holds
         models[outcome.model] = ModelAnswer(
             verdict=outcome.verdict,
@@ -242,6 +249,7 @@ def _proof(path: str, program: PromelaProgram, options: FenceOptions, budget: Bu
             safe=holds if options.goal == "safe" else None,
             states=outcome.states,
         )
+    verdict = sum((found.verdict for found in models.values()), Verdict.SAFE)
     return CheckAnswer(
         input=path,
         command="fence",
@@ -250,4 +258,5 @@ def _proof(path: str, program: PromelaProgram, options: FenceOptions, budget: Bu
         verdict=verdict,
         complete=verdict is not Verdict.INCONCLUSIVE,
         seconds=sum(outcome.seconds for outcome in outcomes),
+        violations=[failure for found in models.values() for failure in found.violations],
     )

@@ -19,6 +19,7 @@ from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
+from teetotal.answers.arguments import checked
 from teetotal.answers.events import MODELS, Kind, Semantics
 from teetotal.generate.cycles import Cycle
 from teetotal.generate.edges import FENCES, CycleError, Edge
@@ -44,6 +45,7 @@ class Litmus(NamedTuple):
         return Prediction({model: predict(self.candidate, model, semantics) for model in MODELS})
 
 
+@checked
 def litmus(cycle: Cycle) -> Litmus:
     candidate = candidate_of(cycle)
     return Litmus(cycle, candidate, program_of(candidate, cycle.name))

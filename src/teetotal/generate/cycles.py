@@ -14,6 +14,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
+from teetotal.answers.arguments import checked
 from teetotal.generate import names
 from teetotal.generate.edges import EXTERNAL, INTERNAL, POD, POS, RMW, CycleError, Edge, fenced, parse
 
@@ -30,6 +31,7 @@ class Cycle:
         self.edges = names.canonical(edges)
 
     @classmethod
+    @checked
     def parse(cls, text: str) -> Cycle:
         return cls(map(parse, text.replace(",", " ").split()))
 

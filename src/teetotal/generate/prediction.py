@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
+from teetotal.answers.arguments import checked
 from teetotal.answers.events import MODELS, EventId, Kind, ModelName, Semantics
 
 
@@ -85,6 +86,7 @@ Order = tuple[int, ...]
 Relation = set[tuple[EventId, EventId]]
 
 
+@checked
 def predict(candidate: Candidate, model: ModelName, semantics: Semantics = Semantics()) -> bool:
     """Whether the model has an execution with this outcome."""
     choices = {location: list(coherent_orders(candidate, location)) for location in candidate.writes()}

@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from teetotal.answers.arguments import Natural, checked
 from teetotal.answers.events import Kind, Location
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
 from teetotal.programs.program import Branch, Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
@@ -152,7 +153,8 @@ def _thread(choose: Choose, shape: Shape, addresses: str, number: int, size: int
     return Thread(f"T{number}", tuple(code), dict.fromkeys(registers, 0))
 
 
-def seeded(seed: int, count: int, shape: Shape = MIXED) -> Iterator[Program]:
+@checked
+def seeded(seed: Natural, count: Natural, shape: Shape = MIXED) -> Iterator[Program]:
     """Always the same programs for a seed, each from its own generator: number n does not depend on ``count``."""
     for number in range(count):
         yield random_program(random.Random(f"{seed}/{number}"), shape)

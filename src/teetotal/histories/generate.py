@@ -12,9 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from teetotal import _core
+from teetotal.answers.arguments import Natural, Some, checked
 from teetotal.answers.errors import ArgumentError, TeetotalError
 from teetotal.answers.events import Kind, MachineName
 from teetotal.answers.history import HISTORY_KINDS, HistoryKind
+from teetotal.answers.options import Count
 from teetotal.answers.verdict import Verdict
 from teetotal.histories import hard
 from teetotal.histories.check import check
@@ -65,10 +67,11 @@ class Columns:
         )
 
 
+@checked
 def history(
     kind: HistoryKind = "sc",
     *,
-    seed: int = 0,
+    seed: Natural = 0,
     by_thread: bool = False,
     reads: int = 1,
     length: int = 2,
@@ -96,16 +99,17 @@ def history(
     raise ArgumentError(f"kind: {kind!r} is none of {', '.join(HISTORY_KINDS)}")
 
 
+@checked
 def random_history(
     model: MachineName = "sc",
     *,
-    threads: int = 4,
-    operations: int = 100,
-    addresses: int = 4,
+    threads: Some = 4,
+    operations: Count = 100,
+    addresses: Some = 4,
     writes: float = 0.5,
     rmws: float = 0.0,
     fences: float = 0.0,
-    seed: int = 0,
+    seed: Natural = 0,
     by_thread: bool = False,
 ) -> History:
     """A history that the model allows. ``by_thread`` lists thread after thread, so that the order tells nothing."""
@@ -114,7 +118,8 @@ def random_history(
     return run.columns.history(threads, addresses, by_thread=by_thread)
 
 
-def weak_history(model: Literal["tso", "pso"], *, seed: int = 0, **parameters: Any) -> History:
+@checked
+def weak_history(model: Literal["tso", "pso"], *, seed: Natural = 0, **parameters: Any) -> History:
     """A history that the model allows and the next stronger one does not."""
     for attempt in range(ATTEMPTS):
         history = random_history(model, seed=seed + attempt * 1_000_003, **parameters)
@@ -123,7 +128,8 @@ def weak_history(model: Literal["tso", "pso"], *, seed: int = 0, **parameters: A
     raise TeetotalError(f"no history that is {model} and not {STRONGER[model]} among {ATTEMPTS}: ask for a larger one")
 
 
-def corrupted_history(*, reads: int = 1, distance: int = 16, seed: int = 0, **parameters: Any) -> History:
+@checked
+def corrupted_history(*, reads: int = 1, distance: int = 16, seed: Natural = 0, **parameters: Any) -> History:
     """An SC run in which some reads got another value of their address, from a write within that many of the right one.
     This is how the paper makes violations (section 6); a change may by luck do no harm."""
     history = random_history(seed=seed, **parameters)
@@ -214,6 +220,7 @@ class Run:
                 self._commit(queue)
 
 
+@checked
 def to_axe(history: History) -> str:
     """In axe's format, which has stores, loads, rmws and sync."""
     columns = history.columns

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
+from teetotal import reading
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.history import HistoryModel
 from teetotal.answers.options import HistoryOptions
@@ -56,6 +56,6 @@ def check(results: str, files: Sequence[str], options: HistoryOptions) -> Iterat
 
 def _lines(path: str) -> list[str]:
     try:
-        return Path(path).read_text().splitlines()
-    except (OSError, ValueError) as error:
+        return reading.read(path).decode().splitlines()
+    except UnicodeError as error:
         raise TeetotalError(f"{path}: not a result of teetotal history --json") from error

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from teetotal import _core
-from teetotal.answers.errors import TeetotalError
+from teetotal.answers.errors import ArgumentError, TeetotalError
 from teetotal.answers.events import Kind
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ class History:
     """A sequence of operations in the order of the file, with initial and final values."""
 
     def __init__(self, columns: Any) -> None:
+        if not isinstance(columns, _core.HistoryColumns):
+            raise ArgumentError(f"a history is made by read_histories, not of {columns!r}")
         self.columns = columns
         self.name: str = columns.name
         self.threads: list[str] = columns.threads

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from teetotal import _core
+from teetotal.answers.arguments import checked
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
 from teetotal.histories import formats
@@ -16,23 +17,26 @@ from teetotal.histories.history import History
 _MEMORY = {"axe": 2.0, "text": 2.0}
 _LITTLE = 0.4
 """Bytes of memory for a byte of a file of that format, at least: 39 for an operation, and lines of 13 to 19; or of 100."""
-_BEGINNING = 1 << 16
+BEGINNING = 1 << 16
 """Bytes in which a format must show itself."""
 
 
+@checked
 def read(
     path: str | Path, *, format: str | None = None, split_transactions: bool = False, seconds: float | None = None
 ) -> list[History]:
     """Every history in a file. The format is told from its content unless given. TimeoutError if it takes longer than
     ``seconds``."""
     path = str(path)
+    if format is not None and format not in formats.FORMATS:
+        raise ParseError(f"format: {format!r} is none of {', '.join(formats.FORMATS)}")
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe could be read only once, and a device has no end
             raise ParseError(f"{path}: not a regular file")
         if format is None:
             with open(path, "rb") as file:
-                format = detect(file.read(_BEGINNING), path)
-        _core.affordable(int(os.stat(path).st_size * _MEMORY.get(format, _LITTLE)))
+                format = detect(file.read(BEGINNING), path)
+        refuse_too_large(path, os.stat(path).st_size, format)
         columns = _core.read_history_file(path, format, split_transactions, seconds)
     except TimeoutError:
         raise
@@ -40,21 +44,33 @@ def read(
         raise ParseError(f"{path}: {error.strerror}") from error
     except _core.HistoryFault as fault:
         raise _parse_error(fault, path) from fault
+    except ValueError as error:  # a name with a NUL
+        raise ParseError(f"{path}: {error}") from error
     except MemoryError as error:
-        raise ParseError(
-            f"{path}: too large for this machine's memory" + (f": {error}" if str(error) else "")
-        ) from error
+        raise _too_large(path, error) from error
     return _named(columns)
 
 
 read_histories = read
 
 
+def refuse_too_large(name: str, size: int, format: str | None = None) -> None:
+    """A history of so many bytes that this machine has not the memory for it, whatever it holds."""
+    try:
+        _core.affordable(int(size * _MEMORY.get(format or "", _LITTLE)))
+    except MemoryError as error:
+        raise _too_large(name, error) from error
+
+
+def _too_large(name: str, error: MemoryError) -> ParseError:
+    return ParseError(f"{name}: too large for this machine's memory" + (f": {error}" if str(error) else ""))
+
+
 def read_text(text: str | bytes, *, format: str | None = None, split_transactions: bool = False) -> list[History]:
     """The same from a text in memory."""
     data = text.encode() if isinstance(text, str) else text
     try:
-        return _named(_core.read_history_text(data, format or detect(data[:_BEGINNING], "<text>"), split_transactions))
+        return _named(_core.read_history_text(data, format or detect(data[:BEGINNING], "<text>"), split_transactions))
     except _core.HistoryFault as fault:
         raise _parse_error(fault, "<text>") from fault
 

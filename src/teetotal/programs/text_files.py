@@ -24,20 +24,22 @@ def read(path: str | Path) -> str:
 
 def read_bytes(path: str | Path) -> bytes:
     """Nothing is opened that could block for ever, nor read that has no end."""
+    refuse_odd(path)
     try:
-        refuse_odd(path)
-        content = Path(path).read_bytes()
+        return Path(path).read_bytes()
+    except OSError as problem:
+        raise ParseError(f"{path}: cannot be read: {problem.strerror}") from problem
+
+
+def refuse_odd(path: str | Path) -> None:
+    try:
+        found = os.stat(path)
     except OSError as problem:
         raise ParseError(f"{path}: cannot be read: {problem.strerror}") from problem
     except ValueError as problem:  # a name with a NUL
         raise ParseError(f"{path}: {problem}") from problem
-    return content
-
-
-def refuse_odd(path: str | Path) -> None:
-    found = os.stat(path)
     if stat.S_ISDIR(found.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise ParseError(f"{path}: cannot be read: {os.strerror(errno.EISDIR)}")
     if not stat.S_ISREG(found.st_mode):
         raise ParseError(f"{path}: not a regular file")
     if found.st_size > LARGEST:

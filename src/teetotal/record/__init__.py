@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from teetotal.answers.arguments import Natural, checked
 from teetotal.record.clients import Client, Recorded, Shape
 from teetotal.record.databases import runs
 from teetotal.record.processors import available, hardware
@@ -23,7 +24,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-def redis(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **servers: Any) -> Iterator[Recorded]:
+@checked
+def redis(shape: Shape | None = None, *, count: Natural = 10, seed: Natural = 0, **servers: Any) -> Iterator[Recorded]:
     """Histories from Redis. ``server`` and ``read_from`` name servers, ``replica`` starts one beside our own."""
     from teetotal.record.redis_servers import opened
 
@@ -31,7 +33,10 @@ def redis(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **serve
         yield from runs(database, shape, count=count, seed=seed)
 
 
-def postgres(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **servers: Any) -> Iterator[Recorded]:
+@checked
+def postgres(
+    shape: Shape | None = None, *, count: Natural = 10, seed: Natural = 0, **servers: Any
+) -> Iterator[Recorded]:
     """Histories from PostgreSQL, as ``redis``."""
     from teetotal.record.postgres_servers import opened
 
@@ -39,6 +44,7 @@ def postgres(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **se
         yield from runs(database, shape, count=count, seed=seed)
 
 
+@checked
 def program(
     *files: str,
     compiler: str | None = None,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from teetotal.answers.arguments import checked
 from teetotal.answers.errors import TeetotalError
 from teetotal.record.databases import PATIENCE, Session, are_named, free_port, program, serving
 from teetotal.scale.supervision import scratch_folder
@@ -56,7 +57,7 @@ class Place:
                 self.user, host=self.host, port=self.port, password=self.password, database=self.database,
                 timeout=PATIENCE,
             )  # fmt: skip
-        except (native.InterfaceError, native.DatabaseError, OSError) as problem:
+        except (native.InterfaceError, native.DatabaseError, OSError, UnicodeError) as problem:
             raise TeetotalError(f"{self.host}:{self.port}: {problem}") from problem
 
 
@@ -117,6 +118,7 @@ class Postgres:
             self._watcher.close()
 
 
+@checked
 @contextmanager
 def opened(server: str | None = None, read_from: str | None = None, *, replica: bool = False) -> Iterator[Postgres]:
     """The servers that are named, or our own: on loopback, in a folder that is gone afterwards."""

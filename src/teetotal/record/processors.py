@@ -12,8 +12,10 @@ from typing import Literal
 
 import numpy as np
 
+from teetotal.answers.arguments import Natural, checked
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Kind
+from teetotal.answers.options import Count
 from teetotal.record.clients import Client, Recorded, Shape
 from teetotal.record.harness import Test, running
 
@@ -31,12 +33,13 @@ def available() -> int:
     return min(len(os.sched_getaffinity(0)), 4)
 
 
+@checked
 def hardware(
     shape: Shape | None = None,
     *,
-    clients: int = 1,
-    rounds: int = 100,
-    seed: int = 0,
+    clients: Count = 1,
+    rounds: Count = 100,
+    seed: Natural = 0,
     lines: Lines = "separate",
     compiler: str | None = None,
 ) -> Iterator[Recorded]:

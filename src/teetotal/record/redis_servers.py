@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from teetotal.answers.arguments import checked
 from teetotal.answers.errors import TeetotalError
 from teetotal.record.databases import PATIENCE, Session, address, are_named, free_port, program, serving
 from teetotal.scale.supervision import scratch_folder
@@ -26,8 +27,9 @@ class Connection:
     def __init__(self, server: tuple[str, int]) -> None:
         try:
             self._socket = socket.create_connection(server, PATIENCE)
-        except OSError as problem:
-            raise TeetotalError(f"{server[0]}:{server[1]}: {problem.strerror or problem}") from problem
+        except (OSError, UnicodeError) as problem:
+            why = getattr(problem, "strerror", None) or problem
+            raise TeetotalError(f"{server[0]}:{server[1]}: {why}") from problem
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._lines = self._socket.makefile("rb")
 
@@ -104,6 +106,7 @@ class Redis:
         self._control.close()
 
 
+@checked
 @contextmanager
 def opened(server: str | None = None, read_from: str | None = None, *, replica: bool = False) -> Iterator[Redis]:
     """The servers that are named, or our own: on loopback, in a folder that is gone afterwards."""

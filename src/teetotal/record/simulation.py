@@ -11,7 +11,9 @@ import msgspec
 import numpy as np
 
 from teetotal import _core
+from teetotal.answers.arguments import Natural, checked
 from teetotal.answers.errors import Fault, TeetotalError
+from teetotal.answers.options import Seed
 from teetotal.record.clients import Client, Recorded, Shape
 
 PROTOCOLS = tuple(_core.simulated_protocols())
@@ -52,8 +54,9 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
             raise TeetotalError("a cache has a set, a way and 1 to 8 words in a line")
 
 
+@checked
 def simulate(
-    machine: Machine | None = None, shape: Shape | None = None, *, count: int = 100, seed: int = 0
+    machine: Machine | None = None, shape: Shape | None = None, *, count: Natural = 100, seed: Seed = 0
 ) -> Iterator[Recorded]:
     """So many histories, each of another client with another seed."""
     machine, shape = machine or Machine(), shape or USUAL

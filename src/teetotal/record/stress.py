@@ -12,8 +12,10 @@ import platform
 from collections.abc import Iterator
 from itertools import count
 
+from teetotal.answers.arguments import checked
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Kind, ModelName
+from teetotal.answers.options import Count
 from teetotal.answers.record import Seen, StressAnswer
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
@@ -86,10 +88,11 @@ static void finish(void) {
 """
 
 
+@checked
 def stress(
     program: Program,
     *,
-    rounds: int = 1_000_000,
+    rounds: Count = 1_000_000,
     model: ModelName | None = None,
     lines: Lines = "separate",
     compiler: str | None = None,

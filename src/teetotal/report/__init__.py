@@ -6,20 +6,22 @@ from collections.abc import Iterable
 from typing import Any
 
 from teetotal.answers.answer import Answer
+from teetotal.answers.arguments import checked
 from teetotal.answers.check import CheckAnswer
-from teetotal.answers.errors import TeetotalError
+from teetotal.answers.errors import ArgumentError, TeetotalError
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.history import HistoryAnswer
 from teetotal.answers.monitor import MonitorAnswer
 from teetotal.answers.replay import ReplayAnswer
 from teetotal.answers.verify import VerifyAnswer
 from teetotal.report.json import to_json
-from teetotal.report.results import read
+from teetotal.report.results import oddity, read
 from teetotal.report.style import PLAIN, Page
 
 __all__ = ["as_format", "json_schema", "read", "text", "to_json"]
 
 
+@checked
 def as_format(answers: Answer | Iterable[Answer | dict[str, Any]], format: str) -> str:
     """One or several as ``--output`` writes them: ``json``, ``html``, ``sarif``, ``junit`` or ``github``. What ``read``
     gives will do, too."""
@@ -28,8 +30,12 @@ def as_format(answers: Answer | Iterable[Answer | dict[str, Any]], format: str) 
 
     if format not in FORMATS:
         raise TeetotalError(f"{format!r} is no format; there are {', '.join(FORMATS)}")
-    several = [answers] if isinstance(answers, Answer) else answers
-    return FORMATS[format]([answer if isinstance(answer, dict) else to_plain(answer) for answer in several])
+    several = [to_plain(answers)] if isinstance(answers, Answer) else []
+    for answer in () if isinstance(answers, Answer) else answers:
+        if isinstance(answer, dict) and (wrong := oddity(answer)):
+            raise ArgumentError(f"answers: {wrong}")
+        several.append(answer if isinstance(answer, dict) else to_plain(answer))
+    return FORMATS[format](several)
 
 
 def json_schema() -> dict[str, Any]:
@@ -39,6 +45,7 @@ def json_schema() -> dict[str, Any]:
     return schema()
 
 
+@checked
 def text(answer: Answer, page: Page = PLAIN) -> str:
     """As the terminal shows it, whole."""
     from teetotal.report import fences, history, monitored, replay, terminal, verify
@@ -57,6 +64,4 @@ def text(answer: Answer, page: Page = PLAIN) -> str:
             return replay.render(answer, page)
         case VerifyAnswer():
             return verify.render(answer, page)
-    if not isinstance(answer, Answer):
-        raise TypeError(f"an answer is needed, not {answer!r}")
     return str(answer)

@@ -22,15 +22,22 @@ def render(result: FenceAnswer, page: Page = PLAIN) -> str:
 def headline(result: FenceAnswer, page: Page = PLAIN) -> str:
     """The verdict, in a line."""
     goal = _goal(result)
-    if result.verdict is not Verdict.SAFE and not result.fences:
+    if not result.proved and not result.fences:
         word = "cannot be made" if result.verdict is Verdict.VIOLATION else "not known how to make it"
         return f"{result.input}: {word} {goal}"
     of = f" of {result.cost_before:g}" if result.cost_before else ""
     told = f"{_count(result.fences)}, cost {result.cost:g}{of}{_on(result)}, {result.minimality}"
     if not result.fences:
         told = "no order can be weaker" if result.cost_before else "no fence to add"
-    done = page.good("proved") if result.verdict is Verdict.SAFE else page.bad(f"NOT proved ({result.verdict})")
-    return f"{result.input}: {told}; {goal}: {done}"
+    done = page.good("proved") if result.proved else page.bad(f"NOT proved ({result.verdict})")
+    return f"{result.input}: {told}; {goal}: {done}{_but(result, page)}"
+
+
+def _but(result: FenceAnswer, page: Page) -> str:
+    """What the verdict is about where the goal is met: the notes say what fails."""
+    if not result.proved or result.verdict is Verdict.SAFE:
+        return ""
+    return f", but {page.bad('NOT SAFE') if result.verdict is Verdict.VIOLATION else 'safe or not: unknown'}"
 
 
 def _goal(result: FenceAnswer) -> str:
@@ -47,7 +54,7 @@ def _lines(result: FenceAnswer, page: Page) -> Iterator[str]:
     yield from page.wrapped(headline(result, page))
     if result.diff:
         yield result.diff
-    if result.verdict is not Verdict.SAFE and not result.fences:
+    if not result.proved and not result.fences:
         for violation in result.violations[:1]:
             yield from terminal.tell(violation, result.input, page)
             yield ""
@@ -131,7 +138,7 @@ def _count(fences: Sequence[PlacedFence]) -> str:
 
 
 def _verdict(result: CheckAnswer) -> str:
-    """What each model's executions are; a question that nobody asked of any model is not told."""
+    """What each model's executions are; a question that nobody asked of a model is not told."""
     asks_robust = any(model.robust is not None for name, model in result.models.items() if name != "sc")
     asks_safe = any(model.safe is not None for model in result.models.values())
     parts = []
@@ -142,7 +149,7 @@ def _verdict(result: CheckAnswer) -> str:
             if model.race_free is not msgspec.UNSET:
                 races = {True: "race-free", False: "RACES", None: "race-free or not: unknown"}
                 words.append(races[model.race_free])
-        if asks_safe:
+        if asks_safe and (model.safe is not None or model.verdict is not Verdict.SAFE):
             words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
         parts.append(f"{name.upper()} {', '.join(words)}")
     whole = "everything explored" if result.complete else "not everything explored"

@@ -131,6 +131,11 @@ def trouble(plain: dict[str, Any]) -> Trouble | None:
     return None
 
 
+def proved(plain: dict[str, Any]) -> bool:
+    """Whether the fences do what they are for, although the program may fail under SC."""
+    return plain.get("met", False) is True or plain.get("verdict") == "safe"
+
+
 def name(plain: dict[str, Any]) -> str:
     named, given = plain.get("name", ""), str(plain.get("input", ""))
     return f"{given}: {named}" if named and named != given else given

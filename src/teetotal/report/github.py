@@ -23,7 +23,7 @@ def _lines(answer: dict[str, Any]) -> Iterator[str]:
         yield _command("error", answer, None, "teetotal: violation", found.name(answer))
     for fence in answer.get("fences") or []:
         title = f"teetotal: {fence['kind']}"
-        proved = "proved" if answer.get("verdict") == "safe" else "not proved"
+        proved = "proved" if found.proved(answer) else "not proved"
         text = f"{fence['kind']} here, with {len(answer['fences']) - 1} more: {proved}"
         yield _command("warning", answer, Location(fence["file"], fence["line"]), title, text)
     trouble = found.trouble(answer)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from teetotal.answers.arguments import checked
 from teetotal.answers.events import Kind
 from teetotal.answers.history import HistoryAnswer
 from teetotal.answers.replay import ReplayAnswer
@@ -19,15 +20,15 @@ AnAnswer = TypeVar("AnAnswer", bound=msgspec.Struct)
 _NAMES = {int(kind): str(kind) for kind in Kind}
 
 
+@checked
 def to_json(answer: msgspec.Struct) -> str:
     """One line of JSON."""
     return encoded(to_plain(answer))
 
 
+@checked
 def to_plain(answer: msgspec.Struct) -> dict[str, Any]:
     """What the JSON holds, as dictionaries and lists."""
-    if not isinstance(answer, msgspec.Struct):
-        raise TypeError(f"an answer is needed, not {answer!r}")
     plain: dict[str, Any] = msgspec.to_builtins(answer)
     if isinstance(answer, ReplayAnswer):
         plain |= plain.pop("execution")

@@ -3,41 +3,48 @@
 from __future__ import annotations
 
 import json
-import sys
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
+from teetotal import reading
+from teetotal.answers.arguments import checked
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
-from teetotal.report.found import oddity
+from teetotal.report import found
 
 
+@checked
 def read(path: str | PathLike[str]) -> list[dict[str, Any]]:
     """One object a line, or one on many lines, or a list of them; ``-`` is standard input."""
     path = str(path)
     try:
-        text = (sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()).decode()
+        text = reading.read(path).decode()
     except UnicodeDecodeError:
         raise ParseError(f"{path} is not JSON: not even text") from None
     try:
         whole = json.loads(text)
-        found = [(1, one) for one in (whole if isinstance(whole, list) else [whole])]
+        several = [(1, one) for one in (whole if isinstance(whole, list) else [whole])]
     except ValueError:
-        found = []
+        several = []
         for number, line in enumerate(text.split("\n"), start=1):
             try:
-                found += [(number, json.loads(line))] if line.strip() else []
+                several += [(number, json.loads(line))] if line.strip() else []
             except ValueError as error:
                 raise ParseError(f"not JSON: {error}", Location(path, number)) from None
-    for number, answer in found:
-        if not _is_answer(answer):
-            raise ParseError("not an answer of teetotal: --json prints them", Location(path, number))
-        if "command" in answer and (wrong := oddity(answer)):
-            raise ParseError(f"not an answer of teetotal: {wrong}", Location(path, number))
-    if not found:
+    for number, answer in several:
+        if wrong := oddity(answer):
+            raise ParseError(wrong, Location(path, number))
+    if not several:
         raise ParseError(f"{path}: there is no answer in it")
-    return [answer for _, answer in found]
+    return [answer for _, answer in several]
+
+
+def oddity(answer: Any) -> str:
+    """Why it is no answer, nor a row of a table, nor a figure; empty if it is one."""
+    if not _is_answer(answer):
+        return "not an answer of teetotal: --json prints them"
+    wrong = found.oddity(answer) if "command" in answer else ""
+    return wrong and f"not an answer of teetotal: {wrong}"
 
 
 def _is_answer(answer: Any) -> bool:

@@ -215,7 +215,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
 
 def _fixes(answer: dict[str, Any]) -> list[dict[str, Any]]:
     """The patch as one fix: no part of it is proved by itself, and a patch that is not proved is none."""
-    if answer.get("verdict") != "safe" or not answer.get("diff") or "\\ No newline" in answer["diff"]:
+    if not found.proved(answer) or not answer.get("diff") or "\\ No newline" in answer["diff"]:
         return []
     files = {fence["file"] for fence in (*answer.get("fences", []), *answer.get("removed", []))} | {answer["input"]}
     changes: dict[str, list[dict[str, Any]]] = {}

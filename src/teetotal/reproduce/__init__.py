@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
+from teetotal.answers.arguments import checked
 from teetotal.answers.errors import TeetotalError
 
 TABLES = {
@@ -23,6 +24,7 @@ SAMPLED = ("netys20",)
 """Tables that are made of samples."""
 
 
+@checked
 def table(name: str) -> Any:
     """The module of one of ``TABLES``."""
     if name not in TABLES:
@@ -30,6 +32,7 @@ def table(name: str) -> Any:
     return importlib.import_module(f"teetotal.reproduce.{name}")
 
 
+@checked
 def rows(name: str, histories: int | None = None) -> Iterator[list[object]]:
     """A table row by row, as they are measured, under ``table(name).COLUMNS``. ``histories``: for each point of those that
     are made of samples; by default as many as the paper has."""

@@ -18,6 +18,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -144,10 +145,12 @@ def in_order(answers: Iterator[tuple[int, Answer]]) -> Iterator[Answer]:
 
 
 class Log:
-    """What happens, when: one JSON object a line, to a file that somebody asked for; and the tallies at the end."""
+    """What happens, when: one JSON object a line, to a file that somebody asked for; and the tallies at the end. A file
+    that cannot be written stops nobody: ``trouble`` says why, to whoever has an answer to tell first."""
 
     def __init__(self, path: str | None = None) -> None:
         self.began = time.monotonic()
+        self.path, self.trouble = path, ""
         self.file = None if path is None else sys.stderr if path == "-" else open(path, "a", encoding="utf-8")  # noqa: SIM115
 
     def __call__(self, event: str, **told: Any) -> None:
@@ -155,12 +158,18 @@ class Log:
             import json
 
             line = {"time": round(time.monotonic() - self.began, 3), "event": event, **told}
-            self.file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            self.file.flush()
+            try:
+                self.file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                self.file.flush()
+            except OSError as problem:
+                self.trouble = f"cannot write the log {self.path}: {problem.strerror}; it is cut off"
+                self.close()
 
     def close(self) -> None:
         if self.file is not None and self.file is not sys.stderr:
-            self.file.close()
+            with suppress(OSError):  # of what is still to be written, which is told already
+                self.file.close()
+        self.file = None
 
 
 def lines_about(tallies: Sequence[Tally], seconds: float) -> Iterator[str]:

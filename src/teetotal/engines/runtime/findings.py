@@ -163,7 +163,9 @@ class Findings:
 
     def _unloadable(self, message: str) -> str:
         if "undefined symbol" not in message:
-            return message
+            resolvers = " and ".join(self.symbols.resolvers)
+            why = "a resolver runs before the program is linked; it may choose, but neither store nor call others"
+            return f"{message}; {resolvers} may be at fault: {why}" if resolvers else message
         missing = undefined(self.source, driver.executable())
         return "\n".join(["nobody defines", *(f"  {name}, used by {', '.join(at)}" for name, at in missing.items())])
 

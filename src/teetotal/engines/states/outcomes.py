@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from teetotal import _core
-from teetotal.answers.errors import ProgramError, TeetotalError
+from teetotal.answers.arguments import checked
+from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import MODELS, Commit, Issue, ModelName, Semantics, Step
-from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES
+from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, Count
 from teetotal.budget import Budget
 from teetotal.engines.encoding import encode, encode_observed, encode_semantics
 from teetotal.programs.expressions import Outcome
@@ -41,18 +42,15 @@ class Outcomes(NamedTuple):
     evaluated: set[tuple[int, int]]
 
 
+@checked
 def outcomes(
     program: Program,
     model: ModelName,
     semantics: Semantics = Semantics(),
     *,
-    max_states: int = MAX_STATES,
+    max_states: Count = MAX_STATES,
     budget: Budget | None = None,
 ) -> Outcomes:
-    if not isinstance(program, Program):
-        raise TypeError(f"a program is needed, not {program!r}")
-    if model not in MODELS:
-        raise TeetotalError(f"model: {model!r} is none of {', '.join(MODELS)}")
     budget = budget or Budget()
     megabytes = int(MAX_MEGABYTES if budget.megabytes is None else budget.megabytes)
     counting = budget.counting(f"{model.upper()} states")

@@ -64,6 +64,10 @@ register of its name, for assembly, must be there."""
 _TRAMPOLINES = re.compile(r'^\s*\.section\s+\.note\.GNU-stack,\s*"x"', re.MULTILINE)
 
 
+_VECTORCALL = re.compile(
+    r"^(?!\s*\.(?:symver|asci[iz]|string)\b).*?(?P<whole>(?P<name>[\w.$]+)@@\d+)(?=[@,:\s]|$)", re.MULTILINE
+)
+"""A function whose name has the size of its arguments in it, which to an assembler is a version."""
 _OPENMP_OF_CLANG = re.compile(r"\b__kmpc_\w+")
 """libgomp's entry points are modelled (runtime/hooks/hooks_openmp.cpp), these are not."""
 
@@ -173,6 +177,9 @@ def build(source: Source, directory: Path) -> Path:
         if not handmade and _TRAMPOLINES.search(compiled):
             raise TeetotalError(f"{file}: a nested function whose address is taken runs on the stack: not explored")
 
+        if not handmade and is_clang(compiler) and "@@" in compiled:
+            refuse_vectorcall(compiled, file)
+
         if (entry := _OPENMP_OF_CLANG.search(compiled)) is not None:
             raise TeetotalError(f"{file}: OpenMP as clang has it ({entry.group()}) is not explored; gcc's is: --cc gcc")
 
@@ -212,6 +219,21 @@ def build(source: Source, directory: Path) -> Path:
 
 def _plain_assembly(compiler: list[str]) -> list[str]:
     return ["-fno-addrsig"] if is_clang(compiler) else []  # a table for another linker, which GNU's assembler refuses
+
+
+def refuse_vectorcall(compiled: str, file: str) -> None:
+    if (named := _VECTORCALL.search(compiled)) is not None:
+        raise TeetotalError(
+            f"{file}: {_demangled(named['name'])} has the calling convention vectorcall: the name that clang gives it, "
+            f"{named['whole']}, is one that no assembler takes, so it is not explored"
+        )
+
+
+def _demangled(name: str) -> str:
+    """As the binary tools have it, which come with every compiler."""
+    if (tool := shutil.which("c++filt")) is None:
+        return name
+    return subprocess.run([tool, name], capture_output=True, text=True, check=False).stdout.strip() or name
 
 
 def _by_gnu(text: str, assembly: Path, output: Path) -> bool:

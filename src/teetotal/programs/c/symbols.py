@@ -34,6 +34,7 @@ class Inlined(NamedTuple):
     location: Location
 
 
+_FUNCTION, _CHOSEN = 2, 10  # kinds of symbols in ELF: STT_FUNC, STT_GNU_IFUNC
 _ATOMIC = re.compile(r"__tsan_atomic\d")
 _OFFSETS = ("DW_OP_addr", "DW_OP_const8u", "DW_OP_const4u")
 _THREAD_LOCAL = ("DW_OP_GNU_push_tls_address", "DW_OP_form_tls_address")
@@ -81,6 +82,19 @@ class Symbols:
     def uses_atomics(self) -> bool:
         """Whether some access of the program is atomic to C11: the compiler's hooks tell."""
         return any(_ATOMIC.match(symbol.name) for symbol in self._file.dynamic_symbols)
+
+    @property
+    def resolvers(self) -> list[str]:
+        """The functions that choose others (``ifunc``) while the program is loaded, with lines and whom they choose."""
+        functions = {one.value: one.name for one in self._file.symbols if one.kind == _FUNCTION}
+        chosen: dict[int, list[str]] = {}
+        for symbol in self._file.symbols:
+            if symbol.kind == _CHOSEN:
+                chosen.setdefault(symbol.value, []).append(symbol.name)
+        return [
+            f"{functions.get(value, 'what')} at {self._row(value + 1)}, which chooses {', '.join(names)} (ifunc),"
+            for value, names in chosen.items()
+        ]
 
     # -- lines ----------------------------------------------------------------------------------------------------------
 

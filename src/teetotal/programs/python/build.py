@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import GeneratorType
 from typing import Any, Literal
 
+from teetotal.answers.arguments import fits
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Location
 from teetotal.programs.expressions import Expr, Final, leaves, wrap
@@ -45,11 +46,13 @@ def program(
     place = Location(frame.f_code.co_filename, frame.f_lineno)
     try:
         refuse_many(threads=len(threads))
+        if not isinstance(memory, Mapping | None):
+            raise ProgramError(f"memory is {memory!r}, and must be a dict of locations")
         shared = Locations(_declared(memory or {}, locations))
         compiled = [compile_thread(_checked(thread, number), shared) for number, thread in enumerate(threads)]
         if not compiled:
             raise ProgramError("a program has at least one thread")
-        if loop_bound is not None and loop_bound < 0:
+        if not fits(loop_bound, int | None) or (loop_bound is not None and loop_bound < 0):
             raise ProgramError(f"loop_bound is {loop_bound}, and must be a number of rounds or None")
         titles = _titles([thread.gi_code.co_name for thread in threads])
         numbers = {f"P{number}": number for number in range(len(threads))}

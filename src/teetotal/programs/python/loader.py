@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from teetotal.answers.arguments import checked
 from teetotal.answers.errors import ParseError, ProgramError, TeetotalError
 from teetotal.answers.events import Location
 from teetotal.programs import text_files
@@ -48,6 +49,7 @@ _TEXT, _NO_TEXT = b"t", b"n"
 """What comes back begins with: whether all strings in it are text, as nearly always."""
 
 
+@checked
 def load(path: str | Path, *, trust: bool = False) -> list[Program]:
     """The file's programs in the order of their definition. One without a name is called as its variable is."""
     path = Path(path)

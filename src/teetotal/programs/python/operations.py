@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from teetotal.answers.arguments import fits
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Kind, MemoryOrder, Request
 from teetotal.programs.program import refuse_many
@@ -68,14 +69,20 @@ def xchg(address: str | int, value: int, order: MemoryOrder | None = None) -> Re
 
 def rmw_orders(order: MemoryOrder | None, failure: MemoryOrder | None) -> tuple[MemoryOrder, MemoryOrder]:
     """For success and for failure, where they may be left out: as C11's functions have it."""
-    success = order or "seq_cst"
+    success = _order(order or "seq_cst")
     weaker: dict[MemoryOrder, MemoryOrder] = {"release": "relaxed", "acq_rel": "acquire"}
     return success, failure or weaker.get(success, success)
 
 
+def _order(order: MemoryOrder) -> MemoryOrder:
+    if not isinstance(order, str):
+        raise ProgramError(f"{order!r} is no memory order")
+    return order
+
+
 def thread_fence(order: MemoryOrder) -> Request:
     """C11's ``atomic_thread_fence``."""
-    kind = {"seq_cst": Kind.MFENCE, "release": Kind.SFENCE, "acq_rel": Kind.SFENCE}.get(order, Kind.FENCE)
+    kind = {"seq_cst": Kind.MFENCE, "release": Kind.SFENCE, "acq_rel": Kind.SFENCE}.get(_order(order), Kind.FENCE)
     return Request(kind, order=order)
 
 
@@ -151,7 +158,11 @@ class Array(msgspec.Struct, frozen=True):
 
 def array(name: str, length: int, initial: int | Sequence[int] = 0) -> Array:
     """An array of shared locations, declared by being used. ``initial`` is one value for all, or a value for each."""
+    if not fits(length, int):
+        raise ProgramError(f"array {name!r} has {length!r} elements; that must be a number")
     refuse_many(locations=length)
+    if not isinstance(initial, int | Address | Sequence):
+        raise ProgramError(f"array {name!r} begins with {initial!r}; locations hold integers")
     values = (initial,) * length if isinstance(initial, int | Address) else tuple(initial)
     for value in values:
         if not isinstance(value, int | Address):

@@ -1,0 +1,33 @@
+// How far a program is run: under which model, and where loops are cut that neither end nor wait.
+#pragma once
+
+#include <cstdint>
+
+#include "operation.hpp"
+
+namespace teetotal::runtime {
+
+inline constexpr std::uint32_t kNoBound = ~0U, kEndless = 10;
+
+struct Bounds {
+  Model model = Model::sc;
+  Semantics semantics;
+  std::uint32_t loop_bound = kNoBound;  // visits of an instruction
+  std::uint32_t idle_bound = 100;  // rounds in which a thread sees what it saw in the one before, and changes nothing
+  std::uint32_t steps = 100'000;
+  std::uint32_t thread_steps = 10'000;  // after so many of one thread the search begins again with kEndless as bound
+  std::uint32_t look = 64;              // once in so many executions known steps are run too; 0: always
+  bool waiting_counts = false;          // rounds that only wait are part of executions
+  bool spinners_wake = false;           // for searches without reduction
+};
+
+// A loop that was not run to its end: how often it ran, and what its thread read last: where, what and from whom (none:
+// 0, as where nobody wrote it).
+struct Cut {
+  std::uint32_t rounds = 0, thread = 0;
+  std::uint64_t size = 0;
+  std::uintptr_t read = 0, address = 0, writer = 0;
+  Wide value = 0;
+};
+
+}  // namespace teetotal::runtime
