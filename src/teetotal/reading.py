@@ -6,6 +6,7 @@ A regular file ends. A pipe may, and is read up to a bound; a device is not read
 from __future__ import annotations
 
 import os
+import select
 import stat
 import sys
 from typing import BinaryIO
@@ -14,6 +15,9 @@ from teetotal.answers.errors import ParseError
 
 MOST = 1 << 30
 """Bytes of a pipe that are read: more than any page shows, or any list of answers that was not written to a file has."""
+
+GRACE = 1.0
+"""Seconds that a pipe waits for somebody who writes."""
 
 
 def read(path: str) -> bytes:
@@ -33,6 +37,7 @@ def _of_file(path: str) -> bytes:
             return file.read()
         if not stat.S_ISFIFO(mode):
             raise ParseError(f"{path}: not a regular file")
+        select.select([file], [], [], GRACE)  # whoever is to write may be about to open it
         os.set_blocking(file.fileno(), True)
         if not (content := _text(path, file)):
             raise ParseError(f"{path}: a pipe that nobody writes to")
