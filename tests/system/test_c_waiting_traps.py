@@ -462,3 +462,44 @@ def test_who_could_go_on_is_not_stuck_where_rounds_count(strategy: str, tmp_path
     end, failures = run(build(Source((str(file),)), tmp_path), "", "waiting=count", f"strategy={strategy}")
     assert failures == set()
     assert end["complete"]
+
+
+ASSEMBLED = """
+#include <pthread.h>
+#include <stdlib.h>
+static volatile int l; static int n; static double sum; static pthread_key_t key;
+static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+WHO static void *add(void *p) {
+  BEFORE
+  int v;
+  do { v = 1; __asm__ volatile("xchgl %0, %1" : "+r"(v), "+m"(l) : : "memory"); } while (v);
+  n++; ALSO
+  __sync_lock_release(&l);
+  return 0;
+}
+int main(void) {
+  pthread_t t[2];
+  pthread_key_create(&key, 0);
+  for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, add, 0);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  return n != 2;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("who", ["", '__attribute__((no_sanitize("thread")))'])
+@pytest.mark.parametrize(
+    "before",
+    ["", "free(malloc(8));", "pthread_setspecific(key, &key);", "pthread_rwlock_rdlock(&rw);", "double d = 1.5;"],
+)
+def test_a_lock_of_assembly_waits_whatever_was_called_before_it(
+    before: str, who: str, compiler: str, tmp_path: Path
+) -> None:
+    """What the scheduler, a call, or nobody, left in registers and where these are put by does not tell where it is."""
+    file = tmp_path / "assembled.c"
+    text = ASSEMBLED.replace("WHO", who).replace("BEFORE", before)
+    file.write_text(text.replace("ALSO", "sum += d;" if "double" in before else ""))
+    answer = teetotal.check(str(file), models="tso", compiler=compiler, symmetry="off")
+    assert answer.verdict is Verdict.SAFE
+    assert who or (answer.executions, answer.blocked) == (2, 0)
