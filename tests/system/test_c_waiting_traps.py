@@ -503,3 +503,84 @@ def test_a_lock_of_assembly_waits_whatever_was_called_before_it(
     answer = teetotal.check(str(file), models="tso", compiler=compiler, symmetry="off")
     assert answer.verdict is Verdict.SAFE
     assert who or (answer.executions, answer.blocked) == (2, 0)
+
+
+PATIENT = """
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static volatile int x; static int d;
+static void load(int *to) { *to = x; }
+static void *waits(void *p) { LOOP assert(d == 1); return 0; }
+static void *sets(void *p) { d = 1; __atomic_store_n(&x, 1, __ATOMIC_RELEASE); return 0; }
+int main(void) {
+  pthread_t t[2];
+  pthread_create(&t[0], 0, waits, 0);
+  pthread_create(&t[1], 0, sets, 0);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while (!x) usleep(10);",
+        "while (!x) sleep(1);",
+        "while (!x) { struct timespec t = {0, 1000}; nanosleep(&t, &t); }",
+        "int v; do load(&v); while (!v);",
+        "int v, *to = &v; do { *to = x; } while (!v);",
+    ],
+)
+def test_who_sleeps_or_stores_to_variables_of_its_own_waits(loop: str, compiler: str, tmp_path: Path) -> None:
+    file = tmp_path / "patient.c"
+    file.write_text(PATIENT.replace("LOOP", loop))
+    answer = teetotal.check(str(file), models="tso,pso", compiler=compiler)
+    assert answer.verdict is Verdict.SAFE
+    assert answer.executions <= 4
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_who_sleeps_and_looks_at_the_clock_does_not_wait(compiler: str, tmp_path: Path) -> None:
+    """It fails in the third round."""
+    file = tmp_path / "impatient.c"
+    file.write_text(PATIENT.replace("LOOP", "time_t s = time(0); while (!x) sleep(1); assert(time(0) - s < 3);"))
+    answer = teetotal.check(str(file), models="tso", compiler=compiler, seconds=20)
+    assert any("< 3" in violation.message for violation in answer.violations)
+
+
+INLINED = """
+#include <atomic>
+#include <cassert>
+#include <chrono>
+#include <latch>
+#include <thread>
+static int x, d;
+static std::latch done(1);
+int main() {
+  std::thread a([] { d = 1; std::atomic_ref<int>(x).store(1); done.count_down(); });
+  std::thread b([] { LOOP assert(d == 1); });
+  a.join();
+  b.join();
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while (std::atomic_ref<int>(x).load() == 0) {}",
+        "while (!done.try_wait()) {}",
+        "while (!done.try_wait()) std::this_thread::sleep_for(std::chrono::milliseconds(1));",
+    ],
+)
+def test_objects_that_are_made_in_a_loop_of_cpp_are_no_change(loop: str, compiler: str, tmp_path: Path) -> None:
+    file = tmp_path / "inlined.cc"
+    file.write_text(INLINED.replace("LOOP", loop))
+    answer = teetotal.check(str(file), models="tso", compiler=compiler, flags=["-std=c++20"])
+    assert answer.verdict is Verdict.SAFE

@@ -65,6 +65,7 @@ _STORES = re.compile(
     r"__tsan_(unaligned_)?(volatile_)?write|__tsan_atomic\d+_store$|pthread_(mutex|spin)_(un)?lock$|sem_post$"
     r"|pthread_(create|join)$"
 )
+_PLAIN = re.compile(r"__tsan_(unaligned_)?write")
 _READS_ERRNO = re.compile(r"__errno_location$|perror|v?(err|warn)c?$|error(_at_line)?$|v?syslog|\w*printf|fmtmsg$|psig")
 _CALLED = re.compile(r"\s*call\w*\s+([\w.$]+)(?:@PLT)?\s*$")
 _TWICE = re.compile(r"(_?setjmp|_{0,2}sigsetjmp|getcontext|vfork)$")
@@ -181,21 +182,24 @@ def entries(program: Text, functions: Sequence[Function]) -> list[Entry]:
 
 
 def _stores(block: Sequence[Item], changing: set[str]) -> bool:
-    """Whether whoever comes through it has stored something that others may see."""
-    own = False  # the address in rdi is one of the frame
+    """Whether whoever comes through it has stored something that others may see. A plain store by a pointer need not be
+    one: the pointer may be to a variable of whoever calls the function."""
+    own = known = False  # the address in rdi is one of the frame, or of a variable of all functions
     for item in block:
         instruction = item.instruction
         if instruction.is_call:
             name = _name(item)
-            if name in changing or (_STORES.match(name) and not own):
+            told = _STORES.match(name) is not None and not own
+            if name in changing or (told and (known or _PLAIN.match(name) is None)):
                 return True
-            own = False
+            own = known = False
         elif instruction.name == "lea" and instruction.address is not None:
-            own = instruction.address.base == RBP
+            own, known = instruction.address.base == RBP, instruction.address.relative
         elif instruction.name == "mov":
-            own = own and not (instruction.accesses and instruction.operands[0][0] == "r")
+            stays = not (instruction.accesses and instruction.operands[0][0] == "r")
+            own, known = own and stays, (known and stays) or "@GOTPCREL" in item.statement.text
         elif RDI in instruction.writes:
-            own = False
+            own = known = False
     return False
 
 
