@@ -414,7 +414,7 @@ bool tells_time(std::string_view name) {
 }
 bool of_system(std::string_view library) {
   constexpr std::array kKnown{"libc.so",       "libm.so",      "libstdc++.so", "libgcc_s.so",
-                              "libpthread.so", "libatomic.so", "ld-linux",     "libteetotal"};
+                              "libpthread.so", "libatomic.so", "ld-linux"};
   return std::ranges::any_of(kKnown, [&](std::string_view one) { return library.starts_with(one); });
 }
 
