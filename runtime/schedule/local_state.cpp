@@ -1,5 +1,7 @@
 #include "local_state.hpp"
 
+#include <cpuid.h>
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -41,15 +43,26 @@ std::uint64_t hash_own(std::uint64_t hash, std::uintptr_t begin, const Unwound& 
 constexpr std::uintptr_t kSaved = 2816, kRegisters = 17 * kWord;
 
 // As the processor saves them: what controls arithmetic, the registers, and those kinds of longer ones that there are.
+// Where these lie is the processor's to say: some leave room for kinds that they do not have. Between them nothing is
+// written, so that what earlier calls left on the stack shows there.
+struct Saved {
+  std::uintptr_t begin = 0, end = 0;
+};
+std::array<Saved, 8> places_of_vectors() {
+  std::array<Saved, 8> places;
+  for (unsigned kind = 2; kind < places.size(); ++kind) {
+    unsigned size = 0, begin = 0, c = 0, d = 0;
+    if ((teetotal_vectors >> kind & 1U) != 0 && __get_cpuid_count(0xD, kind, &size, &begin, &c, &d) != 0)
+      places[kind] = {.begin = begin, .end = std::uintptr_t{begin} + size};
+  }
+  return places;
+}
+
 std::uint64_t hash_vectors(std::uint64_t hash, std::uintptr_t area) {
-  struct Part {
-    std::uint32_t kind;
-    std::uintptr_t begin, end;
-  };
-  constexpr std::array<Part, 6> kParts{
-      {{1, 24, 28}, {1, 32, 416}, {4, 576, 832}, {32, 1088, 1152}, {64, 1152, 1664}, {128, 1664, 2688}}};
-  for (const auto& [kind, begin, end] : kParts)
-    if (kind == 1 || (teetotal_vectors & kind) != 0) hash = hash_range(hash, area + begin, area + end);
+  static const std::array<Saved, 8> kPlaces = places_of_vectors();
+  hash = hash_range(hash_range(hash, area + 24, area + 28), area + 32, area + 416);
+  for (const auto& [begin, end] : kPlaces)
+    if (begin != end) hash = hash_range(hash, area + begin, area + end);
   return hash;
 }
 
@@ -145,8 +158,8 @@ LocalState LocalStates::of(const Thread& thread) const {
     const std::uintptr_t vectors = at.end;
     leave_thunk(frame, at);
     const Entry* entry = this->at(at.place);
-    exact = entry != nullptr && (entry->flags & kVectors) == 0;
-    if (!exact) hash = hash_vectors(hash, vectors);
+    exact = entry != nullptr && (entry->flags & (kVectors | kRemains)) == 0;
+    if (entry == nullptr || (entry->flags & kVectors) != 0) hash = hash_vectors(hash, vectors);
     for (unsigned number = 0; number < kRegisters / kWord; ++number)
       if (entry == nullptr || entry->live(number)) add(word_at(frame - kRegisters + number * kWord));
   } else if (!single) {

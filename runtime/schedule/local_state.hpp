@@ -44,7 +44,7 @@ class LocalStates {
   }
 
  private:
-  static constexpr std::uint32_t kMayWait = 1, kWhole = 2, kVectors = 4, kNobodyWaits = 1U << 30U;
+  static constexpr std::uint32_t kMayWait = 1, kWhole = 2, kVectors = 4, kRemains = 1U << 29U, kNobodyWaits = 1U << 30U;
   static constexpr unsigned kBits = 3;  // of registers: behind these, as programs/c/machine.py numbers them
   struct Slot {
     std::int32_t offset;

@@ -102,6 +102,7 @@ void make_thread_locals() {
 void thread_entry() {
   Thread& self = *process.current;
   adopt_thread_locals(self);
+  if (program.tells_registers) teetotal_wipe_registers();
   finish(self, self.routine(self.argument));
 }
 

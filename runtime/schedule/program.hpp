@@ -11,6 +11,7 @@ struct Program {
   int (*main)(int, char**, char**) = nullptr;
   bool loaded = false;
   bool tells_registers = false;  // it has hooks that keep all registers, on the thread's stack
+  bool reads_clock = false;      // it, or a library of its own, may look how late it is
   bool show_output = false;
 
   // Loads it and finds main. Throws std::runtime_error.

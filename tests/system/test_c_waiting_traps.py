@@ -463,3 +463,136 @@ def test_who_could_go_on_is_not_stuck_where_rounds_count(strategy: str, tmp_path
     end, failures = run(build(Source((str(file),)), tmp_path), "", "waiting=count", f"strategy={strategy}")
     assert failures == set()
     assert end["complete"]
+
+
+ASSEMBLED = """
+#include <pthread.h>
+#include <stdlib.h>
+static volatile int l; static int n; static double sum; static pthread_key_t key;
+static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+WHO static void *add(void *p) {
+  BEFORE
+  int v;
+  do { v = 1; __asm__ volatile("xchgl %0, %1" : "+r"(v), "+m"(l) : : "memory"); } while (v);
+  n++; ALSO
+  __sync_lock_release(&l);
+  return 0;
+}
+int main(void) {
+  pthread_t t[2];
+  pthread_key_create(&key, 0);
+  for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, add, 0);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  return n != 2;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("who", ["", '__attribute__((no_sanitize("thread")))'])
+@pytest.mark.parametrize(
+    "before",
+    ["", "free(malloc(8));", "pthread_setspecific(key, &key);", "pthread_rwlock_rdlock(&rw);", "double d = 1.5;"],
+)
+def test_a_lock_of_assembly_waits_whatever_was_called_before_it(
+    before: str, who: str, compiler: str, tmp_path: Path
+) -> None:
+    """What the scheduler, a call, or nobody, left in registers and where these are put by does not tell where it is."""
+    file = tmp_path / "assembled.c"
+    text = ASSEMBLED.replace("WHO", who).replace("BEFORE", before)
+    file.write_text(text.replace("ALSO", "sum += d;" if "double" in before else ""))
+    answer = teetotal.check(str(file), models="tso", compiler=compiler, symmetry="off")
+    assert answer.verdict is Verdict.SAFE
+    assert who or (answer.executions, answer.blocked) == (2, 0)
+
+
+PATIENT = """
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static volatile int x; static int d;
+static void load(int *to) { *to = x; }
+static void *waits(void *p) { LOOP assert(d == 1); return 0; }
+static void *sets(void *p) { d = 1; __atomic_store_n(&x, 1, __ATOMIC_RELEASE); return 0; }
+int main(void) {
+  pthread_t t[2];
+  pthread_create(&t[0], 0, waits, 0);
+  pthread_create(&t[1], 0, sets, 0);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while (!x) usleep(10);",
+        "while (!x) sleep(1);",
+        "while (!x) { struct timespec t = {0, 1000}; nanosleep(&t, &t); }",
+        "int v; do load(&v); while (!v);",
+        "int v, *to = &v; do { *to = x; } while (!v);",
+    ],
+)
+def test_who_sleeps_or_stores_to_variables_of_its_own_waits(loop: str, compiler: str, tmp_path: Path) -> None:
+    file = tmp_path / "patient.c"
+    file.write_text(PATIENT.replace("LOOP", loop))
+    answer = teetotal.check(str(file), models="tso,pso", compiler=compiler)
+    assert answer.verdict is Verdict.SAFE
+    assert answer.executions <= 4
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_who_sleeps_and_looks_at_the_clock_does_not_wait(compiler: str, tmp_path: Path) -> None:
+    """It fails in the third round."""
+    file = tmp_path / "impatient.c"
+    file.write_text(PATIENT.replace("LOOP", "time_t s = time(0); while (!x) sleep(1); assert(time(0) - s < 3);"))
+    answer = teetotal.check(str(file), models="tso", compiler=compiler, seconds=20)
+    assert any("< 3" in violation.message for violation in answer.violations)
+
+
+INLINED = """
+#include <atomic>
+#include <cassert>
+#include <chrono>
+#include <latch>
+#include <thread>
+static int x, d;
+static std::latch done(1);
+int main() {
+  std::thread a([] { d = 1; std::atomic_ref<int>(x).store(1); done.count_down(); });
+  std::thread b([] { LOOP assert(d == 1); });
+  a.join();
+  b.join();
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while (std::atomic_ref<int>(x).load() == 0) {}",
+        "while (!done.try_wait()) {}",
+        "while (!done.try_wait()) std::this_thread::sleep_for(std::chrono::milliseconds(1));",
+    ],
+)
+def test_objects_that_are_made_in_a_loop_of_cpp_are_no_change(loop: str, compiler: str, tmp_path: Path) -> None:
+    file = tmp_path / "inlined.cc"
+    file.write_text(INLINED.replace("LOOP", loop))
+    answer = teetotal.check(str(file), models="tso", compiler=compiler, flags=["-std=c++20"])
+    assert answer.verdict is Verdict.SAFE
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_stale_half_that_only_leads_round_again_is_no_violation(compiler: str, tmp_path: Path) -> None:
+    """The two halves are loaded by hooks that keep all registers; one of them may be overtaken under PSO, and is 0 then."""
+    file = tmp_path / "halves.c"
+    text = PATIENT.replace("static volatile int x;", "static volatile __int128 x;").replace("*to = x", "*to = (int)x")
+    text = text.replace("__atomic_store_n(&x, 1, __ATOMIC_RELEASE)", "__sync_synchronize(); x = 1")
+    file.write_text(text.replace("LOOP", "while (!x) {}"))
+    answer = teetotal.check(str(file), models="tso,pso", compiler=compiler)
+    assert answer.verdict is Verdict.SAFE

@@ -24,6 +24,9 @@ What makes it sound:
 - What assembly written by hand pushes lies in the frame without a place of its own, and so does what an instruction
   reaches from a slot by a register, a number of bits too: then all is live.
 - Exceptions go from any call to any landing pad, jumps by a table to anything a table names.
+- A call leaves something of its own in registers that it may overwrite, and nobody reads that: such a register is live
+  again once something is written there, though the next call might be given something in it. What is read across hooks,
+  which the source does not have, is put by, and nobody waits then (``bound``).
 - By the rules no register for vectors or fractions lives on across a call, and the runtime does not look at them there.
   Assembly written by hand may keep something in one all the same: where it uses any, nobody is said to wait.
 """
@@ -55,13 +58,14 @@ _FLAGS = len(REGISTERS)
 _PLACES = _FLAGS + 1
 """Registers, and flags."""
 _MAY_WAIT, _WHOLE, _VECTORS, _BITS = 1, 2, 4, 3
-_NOBODY_WAITS = 1 << 30
+_REMAINS, _NOBODY_WAITS = 1 << 29, 1 << 30
 _GIVEN_AWAY = 1 << 31
 _ATOMIC = re.compile(r"__tsan_atomic(\d+)_(\w+)$")
 _STORES = re.compile(
     r"__tsan_(unaligned_)?(volatile_)?write|__tsan_atomic\d+_store$|pthread_(mutex|spin)_(un)?lock$|sem_post$"
     r"|pthread_(create|join)$"
 )
+_PLAIN = re.compile(r"__tsan_(unaligned_)?write")
 _READS_ERRNO = re.compile(r"__errno_location$|perror|v?(err|warn)c?$|error(_at_line)?$|v?syslog|\w*printf|fmtmsg$|psig")
 _CALLED = re.compile(r"\s*call\w*\s+([\w.$]+)(?:@PLT)?\s*$")
 _TWICE = re.compile(r"(_?setjmp|_{0,2}sigsetjmp|getcontext|vfork)$")
@@ -93,6 +97,8 @@ class Entry(NamedTuple):
     may_wait: bool
     vectors: bool
     """Registers for vectors or fractions may be live, where a hook keeps them."""
+    remains: bool
+    """In some of the others may be what a call left, and nobody reads."""
 
 
 class Liveness:
@@ -118,6 +124,7 @@ class Liveness:
 def _told(entry: Entry, label: str) -> list[str]:
     registers = sum(1 << number for number, name in enumerate((*REGISTERS, "flags")) if name in entry.registers)
     flags = _MAY_WAIT * entry.may_wait | _WHOLE * entry.whole | _VECTORS * entry.vectors | registers << _BITS
+    flags |= _REMAINS * entry.remains
     saved = sum(REGISTERS.index(name) << (4 * at) for at, name in enumerate(entry.saved))
     slots = [*entry.slots, *((offset, size | _GIVEN_AWAY) for offset, size in entry.given_away)]
     return _table_entry(label, flags, saved, len(slots), "".join(f", {offset}, {size}" for offset, size in slots))
@@ -175,21 +182,24 @@ def entries(program: Text, functions: Sequence[Function]) -> list[Entry]:
 
 
 def _stores(block: Sequence[Item], changing: set[str]) -> bool:
-    """Whether whoever comes through it has stored something that others may see."""
-    own = False  # the address in rdi is one of the frame
+    """Whether whoever comes through it has stored something that others may see. A plain store by a pointer need not be
+    one: the pointer may be to a variable of whoever calls the function."""
+    own = known = False  # the address in rdi is one of the frame, or of a variable of all functions
     for item in block:
         instruction = item.instruction
         if instruction.is_call:
             name = _name(item)
-            if name in changing or (_STORES.match(name) and not own):
+            told = _STORES.match(name) is not None and not own
+            if name in changing or (told and (known or _PLAIN.match(name) is None)):
                 return True
-            own = False
+            own = known = False
         elif instruction.name == "lea" and instruction.address is not None:
-            own = instruction.address.base == RBP
+            own, known = instruction.address.base == RBP, instruction.address.relative
         elif instruction.name == "mov":
-            own = own and not (instruction.accesses and instruction.operands[0][0] == "r")
+            stays = not (instruction.accesses and instruction.operands[0][0] == "r")
+            own, known = own and stays, (known and stays) or "@GOTPCREL" in item.statement.text
         elif RDI in instruction.writes:
-            own = False
+            own = known = False
     return False
 
 
@@ -392,6 +402,22 @@ class _Analysis:
         return places
 
     def entries(self, rounds: Sequence[bool]) -> list[Entry]:
+        told: list[Entry] = []
+        hooks = any(_hook_before(item) for block in self.blocks for item in block)
+        read = {id(item): live for of_block in self._found(0) for item, hook, live in of_block if hook} if hooks else {}
+        left, may_be = (self._left_by_calls(surely) if hooks else {} for surely in (True, False))
+        for number, of_block in enumerate(self._found(_GIVEN)):
+            for item, hook, live in reversed(of_block):
+                remains = False
+                if hook:  # also what a call may give back counts where it is read by an instruction
+                    live &= ~left[id(item)] | read[id(item)] & _RETURNED
+                    remains = bool(live & may_be[id(item)])
+                told.append(self._entry(item, hook, live, rounds[number], remains))
+        return told
+
+    def _found(self, given: int) -> list[list[tuple[Item, str, int]]]:
+        """Of each block, from its end: calls, and what stands behind hooks with the label of that. And what is live there,
+        if calls read what is ``given`` in registers."""
         blocks = self.blocks
         # What is live where a block begins, and at whatever an exception or a table leads to.
         begins, stray = [0] * len(blocks), 0
@@ -399,17 +425,41 @@ class _Analysis:
         while more:
             more = False
             for number in reversed(range(len(blocks))):
-                live = self._through(blocks[number], self._behind(number, begins, stray), stray, None)
+                live = self._through(blocks[number], self._behind(number, begins, stray), stray, given, None)
                 if live != begins[number]:
                     begins[number], more = live, True
                     if self.flow.anywhere[number] and number and stray | live != stray:
                         stray |= live
-        told: list[Entry] = []
+        found: list[list[tuple[Item, str, int]]] = [[] for _ in blocks]
         for number, block in enumerate(blocks):
-            found: list[tuple[Item, str, int]] = []
-            self._through(block, self._behind(number, begins, stray), stray, found)
-            told += [self._entry(*one, rounds[number]) for one in reversed(found)]
-        return told
+            self._through(block, self._behind(number, begins, stray), stray, given, found[number])
+        return found
+
+    def _left_by_calls(self, surely: bool) -> dict[int, int]:
+        """Of each instruction behind a hook that keeps all registers: those in which there is what a call left, also one
+        before the function began, by whichever way it is come to; or by some way."""
+        flow, blocks = self.flow, self.blocks
+        named = [number for number, anywhere in enumerate(flow.anywhere) if anywhere]
+        begins = [_LOST if anywhere != surely else 0 for anywhere in flow.anywhere]
+        left: dict[int, int] = {}
+        waiting = list(range(len(blocks)))
+        while waiting:
+            number = waiting.pop()
+            remains = begins[number]
+            for item in blocks[number]:
+                if _hook_before(item):
+                    left[id(item)] = remains
+                if item.instruction.is_call:  # in assembly written by hand, it may give back something in any
+                    remains = 0 if surely and item.statement.app else _LOST
+                else:
+                    for register in item.instruction.writes:
+                        remains &= ~(1 << register)
+            for following in (*flow.successors(number), *(named if flow.strays(number) else ())):
+                met = begins[following] & remains if surely else begins[following] | remains
+                if met != begins[following]:
+                    begins[following] = met
+                    waiting.append(following)
+        return left
 
     def _behind(self, number: int, begins: Sequence[int], stray: int) -> int:
         live = stray if self.flow.strays(number) else 0
@@ -419,7 +469,9 @@ class _Analysis:
             live |= begins[following]
         return live
 
-    def _through(self, block: Sequence[Item], live: int, stray: int, told: list[tuple[Item, str, int]] | None) -> int:
+    def _through(
+        self, block: Sequence[Item], live: int, stray: int, given: int, told: list[tuple[Item, str, int]] | None
+    ) -> int:
         """From the end of a block to its begin."""
         for item in reversed(block):
             instruction = item.instruction
@@ -427,7 +479,7 @@ class _Analysis:
                 live |= stray
                 if told is not None:
                     told.append((item, "", live & ~_LOST | live & 1))  # and what it returns
-                live = live & ~_LOST | _GIVEN | self.uses.get(id(item), 0)
+                live = live & ~_LOST | given | self.uses.get(id(item), 0)
             for register in instruction.writes:
                 if _overwrites(instruction, register):
                     live &= ~(1 << register)
@@ -445,7 +497,7 @@ class _Analysis:
                 told.append((item, hook, live))
         return live
 
-    def _entry(self, item: Item, hook: str, live: int, may_wait: bool) -> Entry:
+    def _entry(self, item: Item, hook: str, live: int, may_wait: bool, remains: bool) -> Entry:
         registers = frozenset(
             name for number, name in enumerate((*REGISTERS, "flags")) if live >> number & 1 and number not in (RSP, RBP)
         )
@@ -453,9 +505,8 @@ class _Analysis:
             for begin, end in self.hooked:
                 live &= ~self._bytes(begin, end - begin)
         slots = self._slots(live & ~self.given_away)
-        return Entry(
-            item, hook, registers, slots, self._slots(self.given_away), self.saved, self.whole, may_wait, self.vectors
-        )
+        given_away = self._slots(self.given_away)
+        return Entry(item, hook, registers, slots, given_away, self.saved, self.whole, may_wait, self.vectors, remains)
 
     def _slots(self, places: int) -> tuple[tuple[int, int], ...]:
         slots: list[tuple[int, int]] = []
