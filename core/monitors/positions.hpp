@@ -144,8 +144,11 @@ class Positions {
     if (question_.older == nullptr || is_fence(e.kind) || e.kind == Kind::lock) return false;
     const std::size_t component = of_location_[e.address].component;
     if (component == kNone) return false;
+    const Slot& past = at(slots_.data(), of_thread_[e.thread]);
+    const Bounds limits = bounds(past, component, e);
+    if (limits.models(limits.known) == 0) return false;
     question_.arrives = events;
-    const bool violation = tell(at(slots_.data(), of_thread_[e.thread]), component, e, events, found);
+    const bool violation = tell(past, component, e, events, found);
     question_.arrives.reset();
     return violation;
   }
