@@ -48,6 +48,7 @@ struct Options {
   const OlderValues* older = nullptr;   // where waiting rounds are left out: who knows what older values lead to
   const OlderValues* values = nullptr;  // exact-c11: the same, wherever they are: of compare-and-swaps
   const Wanted* wanted = nullptr;       // exact-tso, exact-pso: whose wishes decide what is asked of `older`
+  bool all = false;                     // Watch: every report is wanted
   bool release_sequence_c11 = false;    // exact-c11: C++11's release sequences, not C++20's
 };
 

@@ -34,7 +34,7 @@ class Watch {
       if (both && name == "exact-pso") continue;
       const auto other = both && exact ? static_cast<std::uint32_t>(pso - names.begin()) : number;
       auto news = std::make_unique<News>(*told_[number], *told_[other]);
-      options.wanted = news.get();
+      options.wanted = options.all ? nullptr : news.get();
       auto monitor = make_monitor(number == other ? std::string_view(name) : kExactBoth, options);
       monitors_.push_back({std::move(monitor), std::move(news), number, other, exact});
       notes_stores_ = notes_stores_ || !exact;

@@ -84,7 +84,7 @@ def asked(program: Program, semantics: Semantics = Semantics(), explore: Strateg
 
 def alone(program: Program, semantics: Semantics = Semantics(), explore: Strategy = ALL) -> Any:
     strategy = (explore.name, explore.count, explore.depth, SEED)
-    result, findings, cuts, _ = _core.monitored_search(
+    result, findings, cuts, *_ = _core.monitored_search(
         encode(program), encode_semantics(semantics), True, *strategy, list(MONITORS), 1e9, 1024, None
     )
     counts = watched.Counts(
@@ -100,7 +100,7 @@ def by_many(question: Question, crew: Shuffled, scale: Scale, steps: float = flo
     exploration.run(crew, lambda part, share: (question, part), steps=steps)
     assert exploration.over or steps < float("inf")
     everything = exploration.finished and question.explore.is_exhaustive
-    counts, findings, cuts, _ = watched.together(exploration.all_told(), everything, False)
+    counts, findings, cuts, *_ = watched.together(exploration.all_told(), everything, False)
     if everything:  # nobody is left with something that is of no use to anybody
         assert (list(exploration.parts), exploration.executions) == ([0], counts.executions)
     return counts, [tuple(finding) for finding in findings], cuts

@@ -330,7 +330,8 @@ def _unnecessary(job: Job, search: Search, notes: list[str]) -> frozenset[int]:
     for site in sorted(job.existing):
         problem.always = job.existing - {site}
         try:
-            if not search.asking.findings(frozenset()):
+            known = problem.known(frozenset())
+            if not (search.asking.findings(frozenset()) if known is None else known):
                 found.add(site)
         except Undecided as undecided:
             fence = search.sites[site]

@@ -75,8 +75,12 @@ class Problem(Protocol):
         """Their costs may change once, with the first exploration, which measures how often each is passed."""
         ...
 
+    def known(self, fences: frozenset[int]) -> list[Finding] | None:
+        """What is violated with these fences, as far as earlier explorations tell; None where it takes another one."""
+        ...
+
     def findings(self, fences: frozenset[int]) -> list[Finding]:
-        """What is violated with these fences: nothing, if they work. ``Undecided`` if that is not known."""
+        """The same by an exploration: nothing, if they work. ``Undecided`` if that is not known."""
         ...
 
 
@@ -121,8 +125,10 @@ class Search:
                 self._add(Finding(finding.violation, clause))
                 return False
         if fences not in self._known:
-            self.checks += 1
-            found = self.asking.findings(fences)
+            found = self.problem.known(fences)
+            if found is None:
+                self.checks += 1
+                found = self.asking.findings(fences)
             for finding in found:
                 self._add(Finding(finding.violation, finding.clause - fences, finding.evidence))
             self._known[fences] = not found
