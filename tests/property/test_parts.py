@@ -188,7 +188,7 @@ def test_what_one_slice_tells_is_told_of_all() -> None:
     """Whichever comes first; and a location that is a mutex to one and data to another is refused."""
     calm, odd = Watched(2, 0, 0, False, False, [], [], [1]), Watched(3, 1, 1, True, True, [], [], [0, 2])
     for slices in ((calm, odd), (odd, calm)):
-        counts, _, _, interrupted = watched.together(slices, True, False)
+        counts, _, _, interrupted, _ = watched.together(slices, True, False)
         assert counts == watched.Counts(5, 1, 1, complete=False, full=True, endless=True)
         assert not interrupted
     with pytest.raises(Refused, match="both as a mutex and as data"):

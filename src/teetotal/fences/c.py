@@ -134,7 +134,8 @@ class CProblem(Exploring):
             self._known[key] = self._explored.findings(fences | self.always, self.sites, self.always)
         return self._known.get(key)
 
-    def _explore_once(self) -> CheckAnswer:
+    def _explore_once(self) -> tuple[CheckAnswer, bool]:
+        """What it says of the fences that are on in any case, and whether it kept all that was found."""
         marks = checking.Marks(MARKS, fences=kinds(self.files.points, self.always), kept=Kept())
         result = self.explored(self.files.explored(frozenset()), marks)
         assert marks.kept is not None
@@ -145,15 +146,15 @@ class CProblem(Exploring):
             marks.kept, self.files.points, self.options, self.always,
             lambda violation: self._as_the_user_sees_it(violation, as_it_is),
         )  # fmt: skip
-        return result
+        return result, marks.kept.whole
 
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         on = fences | self.always
         if keeps(self.options) and self._explored is None:
-            result = self._explore_once()
+            result, whole = self._explore_once()
             if (found := self.known(fences)) is not None:
                 return found
-            if on == self.always:
+            if on == self.always and whole:
                 raise Undecided(f"robust or not is not known: {'; '.join(result.notes)}")
         result = self.explored(self.files.explored(on))
         wanted = [v for v in result.violations if (v.kind == "robustness") == (self.goal == "robust")]

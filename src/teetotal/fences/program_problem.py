@@ -66,7 +66,7 @@ class ProgramProblem:
             self.explored = [self._explored(slots) for slots in self.slots]
             if (known := self.known(fences)) is not None:
                 return known
-            if on == self.always:
+            if on == self.always and all(explored.kept.whole for explored in self.explored):
                 self._undecided(note for explored in self.explored for note in explored.kept.notes)
         found = []
         for slots in self.slots:

@@ -58,7 +58,7 @@ class Kept(msgspec.Struct):
 
 def most_bytes(budget: Budget) -> int:
     megabytes = MAX_MEGABYTES if budget.megabytes is None else budget.megabytes
-    return int(megabytes * (1 << 20)) // SHARE
+    return max(int(megabytes * (1 << 20)) // SHARE, 1)
 
 
 def as_bytes(count: int, kinds: Mapping[int, Kind]) -> bytes:

@@ -116,7 +116,7 @@ class Findings:
             if left < 0:
                 break
             self.kept.pieces.append(told.piece)
-        self.kept.whole = left >= 0 and all(told.whole for told in self.overtakings)
+        self.kept.whole = left >= 0 and bool(self.overtakings) and all(told.whole for told in self.overtakings)
 
     def _watches(self, model: ModelName) -> bool:
         """Whether SC executions tell about the model: all that ask for robustness, and C11 in any case."""
@@ -158,6 +158,7 @@ class Findings:
                 if self.kept is not None:
                     self.kept.told.clear()
             case Overtakings():
+                assert told.number <= len(self.overtakings)
                 self.overtakings[told.number :] = [told]
             case Progress():
                 self.executions = told.executions

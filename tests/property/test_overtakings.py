@@ -1,0 +1,129 @@
+"""What one exploration keeps of a program with marks (core/overtakings) against explorations with the fences really there.
+
+For many sets of fences of random programs, with loops that wait, atomic operations and locks, under all semantics: what is
+still overtaken is what an exploration of the program with that set finds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from amounts import some
+from looping_programs import looping_program
+from random_programs import ALL_SEMANTICS, SHAPES, seeded
+from slots_everywhere import everywhere
+from program_strategies import describe
+from small_programs import MFENCE, ld, program
+from small_programs import st as store
+from teetotal import _core
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Kind, ModelName, Semantics
+from teetotal.answers.options import FenceOptions
+from teetotal.answers.verdict import Waiting
+from teetotal.budget import Budget
+from teetotal.engines.executions import overtakings
+from teetotal.engines.executions.overtakings import MODELS
+from teetotal.engines.executions.robustness import robustness
+from teetotal.fences.insertion import Search
+from teetotal.fences.overtaken import Explored
+from teetotal.fences.program_problem import ProgramProblem
+from teetotal.fences.slots import Slots
+from teetotal.programs.program import Program
+from teetotal.scale.scale import Scale
+
+BOTH: tuple[ModelName, ...] = ("tso", "pso")
+MOST = 3000
+"""Executions of a program that is worth its time here."""
+
+
+def explored(
+    slots: Slots,
+    always: frozenset[int] = frozenset(),
+    semantics: Semantics = Semantics(),
+    waiting: Waiting = "skip",
+    models: tuple[ModelName, ...] = BOTH,
+    budget: Budget | None = None,
+) -> Explored | None:
+    """None: it could not be explored whole, or takes too long here."""
+    found = robustness(
+        slots.with_fences(always), models, semantics, waiting=waiting, marked=slots.marked(always), budget=budget
+    )
+    if not found.complete or found.executions > MOST:
+        return None
+    assert found.kept is not None and found.kept.whole and found.kept.proved == set(models)
+    options = FenceOptions(models=models, waiting=waiting, semantics=semantics)
+    return Explored(found.kept, slots.points, options, always)
+
+
+def not_robust(
+    slots: Slots, on: frozenset[int], semantics: Semantics, waiting: Waiting, models: tuple[ModelName, ...]
+) -> set[ModelName]:
+    found = robustness(slots.with_fences(on), models, semantics, waiting=waiting)
+    assert found.complete
+    return {model for model in models if found.violations[model]}
+
+
+def sets(slots: Slots, chance: random.Random, count: int) -> Iterable[frozenset[int]]:
+    """None, all, those of one kind, and others at random, few or many."""
+    sites = range(len(slots.sites))
+    yield frozenset()
+    yield frozenset(sites)
+    yield frozenset(site for site in sites if slots.sites[site].kind is Kind.SFENCE)
+    for _ in range(count):
+        share = chance.choice((0.1, 0.3, 0.5, 0.8, 0.95))
+        yield frozenset(site for site in sites if chance.random() < share)
+
+
+def agree(tested: Program, chance: random.Random, semantics: Semantics, waiting: Waiting, count: int = 6) -> int:
+    """How many sets were compared. What clauses say is looked at, too: with all that is no part of one, the goal is missed
+    still, and with one of its sites less."""
+    slots = everywhere(tested)
+    models = chance.choice((BOTH, BOTH, ("tso",), ("pso",)))
+    always = chance.choice((frozenset(), next(iter([*sets(slots, chance, 1)][3:]))))
+    try:
+        found = explored(slots, always, semantics, waiting, models)
+    except ProgramError:  # a mutex that is data as well
+        return 0
+    if found is None:
+        return 0
+    compared = 0
+    for asked in sets(slots, chance, count):
+        on = asked | always if chance.random() < 0.8 else asked
+        findings = found.findings(on, slots.sites, frozenset())
+        assert findings is not None
+        expected = not_robust(slots, on, semantics, waiting, models)
+        what = (describe(tested), semantics, waiting, sorted(on), [slots.sites[site] for site in on])
+        assert {finding.violation.model for finding in findings} == expected, what
+        for finding in findings[:2]:
+            rest = frozenset(range(len(slots.sites))) - finding.clause
+            assert not finding.clause & on
+            assert finding.violation.model in not_robust(slots, rest, semantics, waiting, models), what
+            assert finding.evidence is not None and finding.evidence.missing(rest) == finding.clause
+            for site in finding.clause:
+                assert finding.evidence.missing(rest | {site}) is None
+            if on >= always:
+                assert finding.violation.cycle
+        compared += 1
+    return compared
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=some(150), deadline=None, derandomize=True)
+def test_programs_that_wait(seed: int) -> None:
+    chance = random.Random(seed)
+    tested = looping_program(chance, mutexes=chance.random() < 0.4)
+    agree(tested, chance, chance.choice(ALL_SEMANTICS), "count" if chance.random() < 0.15 else "skip")
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "wild"])
+def test_programs_without_loops(shape: str) -> None:
+    compared = 0
+    for number, tested in enumerate(seeded(53, some(40), SHAPES[shape])):
+        chance = random.Random(f"{shape} {number}")
+        compared += agree(tested, chance, chance.choice(ALL_SEMANTICS), chance.choice(("skip", "count")), 4)
+    assert compared > 0
