@@ -1,11 +1,11 @@
 // Keeps, of the executions of a search, those in which something is overtaken where no mark is a fence.
 //
-// It watches beside those who tell (search/monitoring.hpp, Explorer), and wants all reports: also those that say nothing
-// new now, since they may be the ones that are left with other fences. An execution is kept if it has a report that the
-// one before it had not, and only as far as its last report goes. Nothing is lost by that: a report is about what comes
-// before its deciding event, and with fewer marks that are fences there is no other (docs/explanation/monitors.md,
-// Theorem 8). What a thread stands before that waits at the end is asked about in each execution; it is kept once while
-// the executions share the thread's last event.
+// It watches beside those who tell (search/monitoring.hpp, Explorer), and wants all reports: also those that say
+// nothing new now, since they may be the ones that are left with other fences. An execution is kept if it has a report
+// that the one before it had not, and only as far as its last report goes. Nothing is lost by that: a report is about
+// what comes before its deciding event, and with fewer marks that are fences there is no other
+// (docs/explanation/monitors.md, Theorem 8). What a thread stands before that waits at the end is asked about in each
+// execution; it is kept once while the executions share the thread's last event.
 #pragma once
 
 #include <algorithm>

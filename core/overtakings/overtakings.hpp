@@ -50,8 +50,7 @@ class Overtaking {
 class Overtakings {
  public:
   // `pieces`: what keepers kept, those of one keeper in their order.
-  Overtakings(Watching watching, std::vector<std::string> pieces)
-      : watching_(watching), pieces_(std::move(pieces)) {}
+  Overtakings(Watching watching, std::vector<std::string> pieces) : watching_(watching), pieces_(std::move(pieces)) {}
 
   // Those that are possible with these fences, the first of each three places and model: with the model.
   struct Still {

@@ -256,9 +256,12 @@ def test_without_fences_the_program_is_as_it_was() -> None:
     assert everywhere(program(loop, skip)).with_fences(frozenset()) == program(loop, skip)
 
 
+@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("goal", ["robust", "safe"])
-def test_what_was_not_explored_needs_no_fewer_fences(goal: Goal) -> None:
+def test_what_was_not_explored_needs_no_fewer_fences(goal: Goal, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that writes is cut: nothing was found, and nothing is known."""
+    if not kept:
+        monkeypatch.setattr(program_problem, "keeps", lambda options: False)
     again: list[Instruction] = [fetch_add("x"), Branch(target=0, when=Op("==", (Const(0), Const(0))))]
     with pytest.raises(Undecided):
         next(search(program(again, again, loop_bound=2), BOTH, goal).cheapest_first())

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from amounts import some
 from looping_programs import looping_program
+from program_strategies import describe
 from random_programs import ALL_SEMANTICS, SHAPES, seeded
 from slots_everywhere import everywhere
-from program_strategies import describe
 from small_programs import MFENCE, ld, program
 from small_programs import st as store
 from teetotal import _core
@@ -26,15 +26,16 @@ from teetotal.answers.events import Kind, ModelName, Semantics
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Waiting
 from teetotal.budget import Budget
+from teetotal.engines.encoding import encode_semantics
 from teetotal.engines.executions import overtakings
-from teetotal.engines.executions.overtakings import MODELS
 from teetotal.engines.executions.robustness import robustness
 from teetotal.fences.insertion import Search
-from teetotal.fences.overtaken import Explored
+from teetotal.fences.overtaken import TOO_MUCH, Explored, Point, kinds
 from teetotal.fences.program_problem import ProgramProblem
 from teetotal.fences.slots import Slots
 from teetotal.programs.program import Program
-from teetotal.scale.scale import Scale
+from teetotal.scale.scale import Scale, Slice
+from waiting_programs import dekker, mcs_lock, peterson, spin_lock, ttas
 
 BOTH: tuple[ModelName, ...] = ("tso", "pso")
 MOST = 3000
@@ -55,7 +56,9 @@ def explored(
     )
     if not found.complete or found.executions > MOST:
         return None
-    assert found.kept is not None and found.kept.whole and found.kept.proved == set(models)
+    assert found.kept is not None
+    assert found.kept.whole
+    assert found.kept.proved == set(models)
     options = FenceOptions(models=models, waiting=waiting, semantics=semantics)
     return Explored(found.kept, slots.points, options, always)
 
@@ -103,7 +106,8 @@ def agree(tested: Program, chance: random.Random, semantics: Semantics, waiting:
             rest = frozenset(range(len(slots.sites))) - finding.clause
             assert not finding.clause & on
             assert finding.violation.model in not_robust(slots, rest, semantics, waiting, models), what
-            assert finding.evidence is not None and finding.evidence.missing(rest) == finding.clause
+            assert finding.evidence is not None
+            assert finding.evidence.missing(rest) == finding.clause
             for site in finding.clause:
                 assert finding.evidence.missing(rest | {site}) is None
             if on >= always:
@@ -127,3 +131,88 @@ def test_programs_without_loops(shape: str) -> None:
         chance = random.Random(f"{shape} {number}")
         compared += agree(tested, chance, chance.choice(ALL_SEMANTICS), chance.choice(("skip", "count")), 4)
     assert compared > 0
+
+
+def ways(found: Explored, slots: Slots, every: Iterable[frozenset[int]]) -> list[set[ModelName]]:
+    """Under which models each set does not do."""
+    told = []
+    for on in every:
+        findings = found.findings(on, slots.sites, frozenset())
+        assert findings is not None
+        told.append({finding.violation.model for finding in findings})
+    return told
+
+
+@pytest.mark.parametrize("tested", [dekker(2), peterson(2), mcs_lock(2), spin_lock(ttas, 3)])
+def test_many_find_what_one_finds(tested: Program) -> None:
+    """In parts of a few executions each, by two workers."""
+    slots = everywhere(tested)
+    scale = Scale(workers=2, slice=Slice(10.0, 5))
+    alone, together = explored(slots), explored(slots, budget=Budget(scale=scale))
+    assert alone is not None
+    assert together is not None
+    assert len(together.kept.pieces) > 1 == len(alone.kept.pieces)
+    every = list(sets(slots, random.Random(5), 12))
+    assert ways(alone, slots, every) == ways(together, slots, every)
+    assert set(alone.kept.told) == set(together.kept.told)
+
+
+def test_what_was_too_much_to_keep_is_explored_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same sets of fences; and it is said that it took more explorations."""
+    slots, options = everywhere(peterson(1)), FenceOptions()
+    kept = Search(ProgramProblem(slots, options))
+    expected = list(kept.cheapest_first())
+    assert kept.checks == 1
+    for most in (1, 500):
+        monkeypatch.setattr(overtakings, "SHARE", (4096 << 20) // most)
+        problem = ProgramProblem(slots, options)
+        search = Search(problem)
+        assert {*search.cheapest_first()} == {*expected}
+        assert search.checks > 1
+        assert problem.notes == [TOO_MUCH]
+
+
+def test_an_mfence_is_an_sfence_too() -> None:
+    point: Point = ((0, Kind.MFENCE), (1, Kind.SFENCE))
+    assert [kinds([point], frozenset(on)) for on in ((), (0,), (1,), (0, 1))] == [
+        {},
+        {0: Kind.MFENCE},
+        {0: Kind.SFENCE},
+        {0: Kind.MFENCE},
+    ]
+
+
+def test_what_is_no_longer_there_is_refused() -> None:
+    """Bytes that nobody kept, and marks that nobody has."""
+    with pytest.raises(ValueError, match="no kept executions"):
+        asked([b"\xff\xff"]).still(b"")
+    with pytest.raises(ValueError, match="a mark is a fence"):
+        asked([]).still(bytes([Kind.LD]))
+
+
+def asked(pieces: list[bytes]) -> _core.Overtakings:
+    return _core.Overtakings(True, True, encode_semantics(Semantics()), True, pieces)
+
+
+def test_both_fences_of_store_buffering_are_needed_by_one_overtaking() -> None:
+    """Each alone leaves it possible: so one execution tells of both."""
+    slots = everywhere(program([store("x", 1), ld("r", "y")], [store("y", 1), ld("r", "x")]))
+    found = explored(slots, models=("tso",))
+    assert found is not None
+    first = found.findings(frozenset(), slots.sites, frozenset())
+    assert first is not None
+    assert first[0].evidence is not None
+    full = {number for number, site in enumerate(slots.sites) if site.kind is Kind.MFENCE}
+    assert len(full) == 2
+    for site in full:
+        assert first[0].evidence.missing(frozenset({site})) == full - {site}
+    assert first[0].evidence.missing(frozenset(full)) is None
+    assert found.findings(frozenset(full), slots.sites, frozenset()) == []
+
+
+def test_a_violation_behind_a_fence_that_is_there_is_told_with_it() -> None:
+    """Steps of marks are no steps of the program, and those of its own fences are."""
+    slots = everywhere(program([store("x", 1), MFENCE, ld("r", "y")], [store("y", 1), ld("r", "x")]))
+    found = explored(slots)
+    assert found is not None
+    assert {event.kind for told in found.kept.told.values() for event in told.events} >= {Kind.MFENCE}

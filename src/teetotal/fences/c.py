@@ -1,8 +1,8 @@
 """The problem of fences for a C or C++ program, explored by running the program itself.
 
 Where the goal is a robust program, one exploration with a mark in every place answers for all sets (``overtaken``). Fences
-that are there are marks, too; where violations are told, they are fences all the same. Otherwise, and where that exploration
-was not whole, each set that is asked about is compiled and explored.
+that are there are marks, too; where violations are told, they are fences all the same. Otherwise, and where that
+exploration was not whole, each set that is asked about is compiled and explored.
 """
 
 from __future__ import annotations
@@ -121,6 +121,7 @@ class CProblem(Exploring):
     def __init__(self, *asked: Any, always: frozenset[int] = frozenset(), **more: Any) -> None:
         super().__init__(*asked, **more)
         self.always = always
+        self.notes: list[str] = []
         self._explored: Explored | None = None
         self._known: dict[tuple[frozenset[int], frozenset[int]], list[Finding] | None] = {}
 
@@ -140,7 +141,7 @@ class CProblem(Exploring):
         result = self.explored(self.files.explored(frozenset()), marks)
         assert marks.kept is not None
         if not marks.kept.whole:
-            self.budget.scale.note(TOO_MUCH)
+            self.notes.append(TOO_MUCH)
         as_it_is = self.always == self.files.existing
         self._explored = Explored(
             marks.kept, self.files.points, self.options, self.always,

@@ -45,6 +45,7 @@ class ProgramProblem:
         self.budget = budget or Budget()
         self.budget.begin()
         self.weighed = True
+        self.notes: list[str] = []
         self.explored: list[Explored] = []  # of each program, once
         self._known: dict[tuple[frozenset[int], frozenset[int]], list[Finding] | None] = {}
 
@@ -89,7 +90,7 @@ class ProgramProblem:
         found = self._robustness(self._bounded(slots.with_fences(self.always)), slots.marked(self.always))
         assert found.kept is not None
         if not found.kept.whole:
-            self.budget.scale.note(TOO_MUCH)
+            self.notes.append(TOO_MUCH)
         as_it_is = self.always == self.existing
         return Explored(
             found.kept, slots.points, self.options, self.always, lambda told: told if as_it_is else without_replay(told)
