@@ -49,6 +49,10 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evidence(Protocol):
+    def holds(self, on: frozenset[int]) -> bool:
+        """Whether it is possible still with these sites."""
+        ...
+
     def missing(self, on: frozenset[int]) -> frozenset[int] | None:
         """Sites of which one is needed beside these; None where these prevent it."""
         ...
@@ -219,6 +223,12 @@ class Search:
         finally:
             solver.close()
 
-    def broken_by(self, site: int) -> list[Violation]:
-        """The violations that a fence there prevents."""
-        return [finding.violation for finding in self.seen if site in finding.clause]
+    def broken_by(self, site: int, fences: frozenset[int] = frozenset()) -> list[Violation]:
+        """The violations that a fence there prevents: by itself, or as one of these, without which it would be there."""
+        rest = fences - {site}
+        return [
+            finding.violation
+            for finding in self.seen
+            if site in finding.clause
+            or (site in fences and finding.evidence is not None and finding.evidence.holds(rest))
+        ]

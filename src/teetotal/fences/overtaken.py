@@ -51,15 +51,13 @@ class Overtaken:
         self.passed = sorted(passed, key=lambda site: (sites[site].cost, site))
 
     def holds(self, on: frozenset[int]) -> bool:
-        """Whether it is possible still with these sites."""
-        fences = as_bytes(len(self.points), kinds(self.points, on))
+        fences = as_bytes(len(self.points), kinds(self.points, on | self.always))
         return bool(self.overtaking.models(fences) & self.model)
 
     def missing(self, on: frozenset[int]) -> frozenset[int] | None:
-        on |= self.always
         if not self.holds(on):
             return None
-        allowed, needed = on, set()
+        allowed, needed = on | self.always, set()
         for site in self.passed:
             if site in allowed:
                 continue
