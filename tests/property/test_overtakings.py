@@ -151,7 +151,6 @@ def test_many_find_what_one_finds(tested: Program) -> None:
     alone, together = explored(slots), explored(slots, budget=Budget(scale=scale))
     assert alone is not None
     assert together is not None
-    assert len(together.kept.pieces) > 1 == len(alone.kept.pieces)
     every = list(sets(slots, random.Random(5), 12))
     assert ways(alone, slots, every) == ways(together, slots, every)
     assert set(alone.kept.told) == set(together.kept.told)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fencing_tools import NEEDS_COMPILER, TWO_THREADS
+from fencing_tools import PROGRAMS as BENCHMARKS
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.engines.executions import overtakings
+from teetotal.engines.executions.overtakings import Kept
 from teetotal.fences.c import CProblem
 from teetotal.fences.c_files import CFiles
 from teetotal.fences.fencing import fence
@@ -140,12 +143,24 @@ static void *right(void *none) {
     assert (answer.verdict, answer.fences, answer.unnecessary, answer.checks) == (Verdict.SAFE, [], [], 1)
 
 
-def test_many_processes_keep_what_one_keeps(tmp_path: Path) -> None:
-    text, options = PROGRAMS["waits"], FenceOptions()
-    alone = problem_of(text, tmp_path, options)
-    together = problem_of(text, tmp_path, options, Budget(scale=Scale(workers=2, slice=Slice(10.0, 2))))
+def test_many_processes_keep_what_one_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = FenceOptions(flags=("-DROUNDS=2",))
+    kept: list[int] = []
+    handed_over = Kept.handed_over
+
+    def counted(self: Kept, *asked: Any, **more: Any) -> Any:
+        kept.append(len(self.pieces))
+        return handed_over(self, *asked, **more)
+
+    monkeypatch.setattr(Kept, "handed_over", counted)
+    source = Source((str(BENCHMARKS / "peterson.c"),), options.flags)
+    alone, together = (
+        CProblem(CFiles(source, options.costs, options.strengthen), options, budget=Budget(scale=scale))
+        for scale in (Scale(), Scale(workers=2, slice=Slice(10.0, 20)))
+    )
     for problem in (alone, together):
         problem.findings(frozenset())
+    assert kept[0] == 1 < kept[1]
     chance = random.Random(3)
     for share in (0.1, 0.2, 0.3, 0.5):
         fences = frozenset(site for site in range(len(alone.sites)) if chance.random() < share)

@@ -64,7 +64,7 @@ from teetotal.scale.local import available_workers
 @click.option("--time", "seconds", type=Seconds(), help="Seconds to spend on the search.")
 @memory_option
 @click.option("--workers", type=click.IntRange(min=0), default=0, show_default="one per processor", metavar="N",
-              help="Processes, each with one set of fences at a time.")  # fmt: skip
+              help="Processes, each with a part of an exploration or one set of fences at a time.")  # fmt: skip
 @scale_options
 @telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")

@@ -26,7 +26,7 @@ from teetotal.fences.c_files import CFiles
 from teetotal.fences.c_text import MARKS
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import Passed, killers
-from teetotal.fences.overtaken import TOO_MUCH, Explored, Point, keeps, kinds
+from teetotal.fences.overtaken import LATE, TOO_MUCH, Explored, Point, keeps, kinds
 from teetotal.programs.c.compilers import CompileError
 
 if TYPE_CHECKING:
@@ -132,6 +132,8 @@ class CProblem(Exploring):
     def known(self, fences: frozenset[int]) -> list[Finding] | None:
         key = (self.always, fences)
         if self._explored is not None and key not in self._known:
+            if self.budget.over and fences:
+                raise Undecided(LATE)
             self._known[key] = self._explored.findings(fences | self.always, self.sites, self.always)
         return self._known.get(key)
 

@@ -20,6 +20,7 @@ from teetotal.fences.insertion import Finding, Site
 Point = tuple[tuple[int, Kind], ...]
 """What a mark stands for: sites, and as which fence each of them would stand there."""
 
+LATE = "robust or not is not known: the budget ran out; see --time"
 TOO_MUCH = "what the first exploration found takes more memory than it may have: other sets of fences are explored, too"
 
 
@@ -78,7 +79,7 @@ class Explored:
     ) -> None:  # fmt: skip
         self.kept, self.points, self.told_with, self.shown = kept, points, told_with, shown
         self.models = options.models
-        self.overtakings = kept.asked(options.models, options.semantics, skip_waiting=options.waiting == "skip")
+        self.overtakings = kept.handed_over(options.models, options.semantics, skip_waiting=options.waiting == "skip")
         self._shown: dict[int, Violation] = {}
 
     def findings(self, on: frozenset[int], sites: Sequence[Site], always: frozenset[int]) -> list[Finding] | None:

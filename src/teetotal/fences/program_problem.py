@@ -20,7 +20,7 @@ from teetotal.engines.interpreted import safety_violations
 from teetotal.engines.states.outcomes import outcomes
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
-from teetotal.fences.overtaken import TOO_MUCH, Explored, keeps
+from teetotal.fences.overtaken import LATE, TOO_MUCH, Explored, keeps
 from teetotal.fences.slots import Slots
 from teetotal.programs.program import Program
 
@@ -56,6 +56,8 @@ class ProgramProblem:
     def known(self, fences: frozenset[int]) -> list[Finding] | None:
         key = (self.always, fences)
         if self.explored and key not in self._known:
+            if self.budget.over and fences:
+                raise Undecided(LATE)
             each = [explored.findings(fences | self.always, self.sites, self.always) for explored in self.explored]
             found = [finding for one in each for finding in one or ()]
             self._known[key] = found if found or None not in each else None

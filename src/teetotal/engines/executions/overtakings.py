@@ -24,8 +24,8 @@ Places = tuple[int, int, int]
 """Of the delayed store, of what comes before the deciding event, of that: numbers that mean something to the engine."""
 MODELS: dict[int, ModelName] = {1: "tso", 2: "pso"}
 """By the numbers that the core has for them."""
-SHARE = 4
-"""What is kept has one part in so many of the memory that an exploration may have."""
+SHARE = 8
+"""What is kept has one part in so many of the memory that an exploration may have: on its way it is there twice."""
 NOTHING = Kind.FENCE
 """What a mark is that is no fence: one that TSO and PSO do not know."""
 
@@ -50,10 +50,12 @@ class Kept(msgspec.Struct):
     proved: frozenset[ModelName] = frozenset()
     notes: Sequence[str] = ()
 
-    def asked(self, models: Sequence[ModelName], semantics: Semantics, *, skip_waiting: bool) -> _core.Overtakings:
-        return _core.Overtakings(
-            "tso" in models, "pso" in models, encode_semantics(semantics), skip_waiting, self.pieces
-        )
+    def handed_over(
+        self, models: Sequence[ModelName], semantics: Semantics, *, skip_waiting: bool
+    ) -> _core.Overtakings:
+        """To the core, which has them then."""
+        pieces, self.pieces = self.pieces, []
+        return _core.Overtakings("tso" in models, "pso" in models, encode_semantics(semantics), skip_waiting, pieces)
 
 
 def most_bytes(budget: Budget) -> int:
