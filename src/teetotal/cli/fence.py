@@ -84,7 +84,9 @@ def fence(paths: tuple[str, ...], write: bool, workers: int, as_json: bool, **se
             helping("fence", workers or available_workers(), paths, options) as scale,
             watching(" ".join(paths), wanted=not as_json) as watcher,
         ):
-            budget = Budget(options.seconds, options.max_megabytes, watcher, scale)
+            allowed = click.get_current_context().meta.get("teetotal.memory")  # to this process, by force
+            megabytes = options.max_megabytes if allowed is None else min(options.max_megabytes, allowed)
+            budget = Budget(options.seconds, megabytes, watcher, scale)
             repair = fencing.fence(paths, options, budget)
     except Interrupted as interrupt:
         _tell(interrupt.answer, as_json)  # type: ignore[arg-type]
