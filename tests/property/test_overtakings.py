@@ -38,8 +38,8 @@ from teetotal.scale.scale import Scale, Slice
 from waiting_programs import dekker, mcs_lock, peterson, spin_lock, ttas
 
 BOTH: tuple[ModelName, ...] = ("tso", "pso")
-MOST = 3000
-"""Executions of a program that is worth its time here."""
+MOST, LONG = 3000, 10.0
+"""Executions, and seconds, of a program that is worth its time here."""
 
 
 def explored(
@@ -52,8 +52,9 @@ def explored(
 ) -> Explored | None:
     """None: it could not be explored whole, or takes too long here."""
     found = robustness(
-        slots.with_fences(always), models, semantics, waiting=waiting, marked=slots.marked(always), budget=budget
-    )
+        slots.with_fences(always), models, semantics, waiting=waiting, marked=slots.marked(always),
+        budget=budget or Budget(LONG),
+    )  # fmt: skip
     if not found.complete or found.executions > MOST:
         return None
     assert found.kept is not None

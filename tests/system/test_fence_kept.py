@@ -10,6 +10,7 @@ import pytest
 
 from fencing_tools import NEEDS_COMPILER, TWO_THREADS
 from fencing_tools import PROGRAMS as BENCHMARKS
+from teetotal.answers.costs import Costs
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
@@ -84,8 +85,8 @@ static void *right(void *none) {
 """,
 }
 SETTINGS = {
-    "waits": FenceOptions(strengthen=True),
-    "atomic": FenceOptions(strengthen=True, semantics=Semantics(rmw="address")),
+    "waits": FenceOptions(strengthen=True, costs=Costs(rmw=Costs().seq_cst)),  # so that both are tried
+    "atomic": FenceOptions(strengthen=True, costs=Costs(rmw=Costs().seq_cst), semantics=Semantics(rmw="address")),
     "locked": FenceOptions(semantics=Semantics(rmw="address", mutex="rmw")),
 }
 

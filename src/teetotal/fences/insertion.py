@@ -9,9 +9,9 @@ Remark 2: remove fences that are not needed     ``Search.reduce``, which also tr
 ==============================================  =================================================================
 
 Beyond the paper: a set of least total cost and all minimal sets, by hitting sets of growing cost. Clauses come from
-``killers``, which tells why they are exact: a set that does not hit one cannot work. So the first hitting set that works
-is a cheapest one. Where supersets of those found are forbidden, each further one that works is minimal too: a smaller one
-inside it would have been cheaper and have come first.
+``overtaken``, ``killers`` and ``evidence``, which tell why they are exact: a set that does not hit one cannot work. So the
+first hitting set that works is a cheapest one. Where supersets of those found are forbidden, each further one that works is
+minimal too: a smaller one inside it would have been cheaper and have come first.
 """
 
 from __future__ import annotations

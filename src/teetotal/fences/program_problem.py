@@ -91,7 +91,7 @@ class ProgramProblem:
         """With a mark in every slot, and those that are fences in any case as such where violations are told."""
         found = self._robustness(self._bounded(slots.with_fences(self.always)), slots.marked(self.always))
         assert found.kept is not None
-        if not found.kept.whole:
+        if not found.kept.whole and TOO_MUCH not in self.notes:
             self.notes.append(TOO_MUCH)
         as_it_is = self.always == self.existing
         return Explored(
