@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from teetotal import _core
 from teetotal.answers.events import Kind, ModelName
 from teetotal.answers.options import FenceOptions
+from teetotal.answers.remedies import Order
 from teetotal.answers.violation import Violation
 from teetotal.engines.executions.overtakings import MODELS, NOTHING, Kept, as_bytes
 from teetotal.fences.insertion import Finding, Site
@@ -41,13 +42,15 @@ def kinds(points: Sequence[Point], on: frozenset[int]) -> dict[int, Kind]:
 
 
 class Overtaken:
-    """One overtaking, as evidence. ``always``: sites that are on whatever is asked."""
+    """One overtaking, as evidence. ``always``: sites that are on whatever is asked. ``unsure``: sites of which it is not
+    known that they leave it, though as fences they do."""
 
     def __init__(
         self, overtaking: _core.Overtaking, model: int, points: Sequence[Point], sites: Sequence[Site],
-        always: frozenset[int] = frozenset(),
+        always: frozenset[int] = frozenset(), unsure: frozenset[int] = frozenset(),
     ) -> None:  # fmt: skip
-        self.overtaking, self.model, self.points, self.always = overtaking, model, points, always
+        self.overtaking, self.model, self.points = overtaking, model, points
+        self.always, self.unsure = always, unsure
         passed = {site for mark in overtaking.marks for site, _ in points[mark]}
         self.passed = sorted(passed, key=lambda site: (sites[site].cost, site))
 
@@ -56,13 +59,13 @@ class Overtaken:
         return bool(self.overtaking.models(fences) & self.model)
 
     def missing(self, on: frozenset[int]) -> frozenset[int] | None:
-        if not self.holds(on):
+        if on & self.unsure or not self.holds(on):
             return None
         allowed, needed = on | self.always, set()
         for site in self.passed:
             if site in allowed:
                 continue
-            if self.holds(allowed | {site}):
+            if site not in self.unsure and self.holds(allowed | {site}):
                 allowed |= {site}
             else:
                 needed.add(site)
@@ -83,18 +86,22 @@ class Explored:
         self._shown: dict[int, Violation] = {}
 
     def findings(self, on: frozenset[int], sites: Sequence[Site], always: frozenset[int]) -> list[Finding] | None:
-        """With these sites; None where that is not known."""
+        """With these sites; None where that is not known. A store that becomes an rmw may wait in a loop that has no end
+        with the store: then the exploration proves nothing, and is no evidence against the rmw."""
+        proves = self.kept.whole and self.kept.proved.issuperset(self.models)
+        unsure = frozenset(number for number, site in enumerate(sites) if site.kind is Order.RMW and not proves)
+        if on & unsure:
+            return None
         still = self.overtakings.still(as_bytes(len(self.points), kinds(self.points, on)))
         found = []
         for number, places, overtaking in sorted(still, key=lambda one: one[0]):
             violation = self._violation(MODELS[number], places, on)
             if violation is not None:
-                evidence = Overtaken(overtaking, number, self.points, sites, always)
+                evidence = Overtaken(overtaking, number, self.points, sites, always, unsure)
                 clause = evidence.missing(on)
                 assert clause is not None  # it was found with these
                 found.append(Finding(violation, clause, evidence))
-        known = found or (not still and self.kept.whole and self.kept.proved.issuperset(self.models))
-        return found if known else None
+        return found if found or (proves and not still) else None
 
     def _violation(self, model: ModelName, places: tuple[int, int, int], on: frozenset[int]) -> Violation | None:
         """As it was told. With sites off that were on then, it may have been prevented: nothing is known of it but that it
