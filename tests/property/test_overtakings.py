@@ -19,7 +19,7 @@ from looping_programs import looping_program
 from program_strategies import describe
 from random_programs import ALL_SEMANTICS, SHAPES, seeded
 from slots_everywhere import everywhere
-from small_programs import MFENCE, ld, program
+from small_programs import MFENCE, ld, program, unless
 from small_programs import st as store
 from teetotal import _core
 from teetotal.answers.errors import ProgramError
@@ -142,6 +142,32 @@ def test_a_thread_that_repeats_itself_at_the_bound_on_loops() -> None:
     cut = robustness(tested, BOTH, waiting="count")
     assert not cut.complete
     assert ways(kept, slots, [frozenset()]) == [{model for model in BOTH if cut.violations[model]}]
+
+
+@pytest.mark.parametrize("tested", [dekker(2), peterson(2), mcs_lock(2), spin_lock(ttas, 3)])
+def test_algorithms(tested: Program) -> None:
+    """Between executions that are kept there are many that are not."""
+    for seed in range(4):
+        assert agree(tested, random.Random(seed), Semantics(), "skip")
+
+
+@pytest.mark.parametrize("fenced", [0, 1])
+def test_what_says_nothing_new_is_kept(fenced: int) -> None:
+    """T0 and T1 buffer stores twice, the second time only after the first was seen; between T0's second store and its load
+    lies a fence on one of two ways to the same place. With that, and all others, the other way is the only violation: at
+    places that are known by then, in executions with another one that the fences prevent."""
+    left = [
+        store("a", 1), ld("rb", "b"), store("x", 1), ld("c", "z"),
+        Branch(target=5, when=Op("==", (Reg("c"), Const(fenced)))), ld("d", "q"), ld("r0", "y"),
+    ]  # fmt: skip
+    right = [store("b", 1), ld("ra", "a"), unless("ra", 0, 5), store("y", 1), ld("r1", "x")]
+    slots = everywhere(program(left, right, [store("z", 1)]))
+    full = {site.place: number for number, site in enumerate(slots.sites) if site.kind is Kind.MFENCE}
+    on = frozenset(full[place] for place in ((0, 1, True), (1, 1, True), (1, 4, True), (0, 5, False)))
+    found = explored(slots)
+    assert found is not None
+    assert not_robust(slots, on, Semantics(), "skip", BOTH) == {"tso", "pso"}
+    assert ways(found, slots, [on]) == [{"tso", "pso"}]
 
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "wild"])
