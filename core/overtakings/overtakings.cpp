@@ -15,7 +15,7 @@ class Known final : public monitors::OlderValues {
  public:
   const Kept* find(std::uint32_t thread, std::size_t index) const {
     for (const Kept& kept : overtakings)
-      if (kept.waits ? index == kWaits && kept.next.thread == thread : kept.deciding == index) return &kept;
+      if (kept.waits ? index == events && kept.next.thread == thread : kept.deciding == index) return &kept;
     return nullptr;
   }
   bool would_write(std::uint32_t, std::size_t, std::size_t) const override { return false; }
@@ -25,9 +25,7 @@ class Known final : public monitors::OlderValues {
     return kept != nullptr && kept->delayed == before;
   }
 
-  // In the place of the number of events, of what a thread stands before.
-  static constexpr std::size_t kWaits = ~std::size_t{0};
-
+  std::size_t events = 0;  // of the execution: also the index of what a thread stands before
   std::vector<Kept> overtakings;
 };
 
@@ -47,13 +45,14 @@ class Asked {
   template <class Tell>
   void see(std::size_t shared, std::span<const Event> fresh, std::span<const Kept> overtakings, Tell tell) {
     known_.overtakings.assign(overtakings.begin(), overtakings.end());
+    known_.events = shared + fresh.size();
     monitor_->undo(shared);
     events_.clear();
     for (const Event& event : fresh) events_.push_back(with(fences_, event));
     reports_.clear();
     monitor_->observe(events_, reports_);
     for (const Kept& kept : overtakings)
-      if (kept.waits) monitor_->arrive(kept.next, Known::kWaits, reports_);
+      if (kept.waits) monitor_->arrive(kept.next, known_.events, reports_);
     for (const Report& report : reports_) {
       const Kept* kept = known_.find(report.thread, report.deciding);
       tell(report.models, kept != nullptr && kept->delayed == report.delayed ? kept : nullptr);
