@@ -161,6 +161,10 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.marks = number();
   else if (name == "mark-count")
     request.mark_count = number();
+  else if (name == "mark-kinds")
+    request.mark_kinds = value;
+  else if (name == "keep")
+    request.keep = number();
   else if (name == "schedule")
     request.replay = true, request.schedule = value;
   else if (name == "spinners")

@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   teetotal::histories::bind_histories(m);
   teetotal::histories::bind_history_checker(m);
   teetotal::bind_monitors(m);
+  teetotal::bind_overtakings(m);
   teetotal::bind_tracecheck(m);
   teetotal::bind_simulate(m);
   teetotal::bind_isolation(m);

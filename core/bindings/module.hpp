@@ -21,6 +21,7 @@ void bind_tracecheck(nanobind::module_& m);
 void bind_program(nanobind::module_& m);
 void bind_monitors(nanobind::module_& m);
 void bind_outcomes(nanobind::module_& m);
+void bind_overtakings(nanobind::module_& m);
 void bind_parts(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);

@@ -50,6 +50,28 @@ SearchResult run(const Strategy& strategy, System& system, Visitor& visitor) {
 using Triple = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
 using Told = std::tuple<std::uint32_t, Triple, std::vector<std::uint32_t>, bool>;
 
+Triple places(const Finding& finding) {
+  const monitors::Report& report = finding.report;
+  return {report.delayed_location, report.previous_location, report.deciding_location};
+}
+
+// The marks of a program: see MarkedFences.
+using Marked = std::tuple<std::vector<std::uint32_t>, std::vector<int>, std::uint64_t>;
+
+MarkedFences marked(const Marked& told) {
+  const auto& [at, numbers, most] = told;
+  MarkedFences marks{at, {}, most};
+  for (const int number : numbers) marks.kinds.push_back(static_cast<Kind>(number));
+  return marks;
+}
+
+// What was kept, and whether that is all.
+std::pair<nb::bytes, bool> kept(Monitoring& monitoring) {
+  if (!monitoring.keeper) return {nb::bytes("", 0), true};
+  const std::string bytes = monitoring.keeper->take();
+  return {nb::bytes(bytes.data(), bytes.size()), !monitoring.keeper->full()};
+}
+
 Told told(Finding& finding) {
   const monitors::Report& report = finding.report;
   return {finding.monitor, Triple{report.delayed, report.previous, report.deciding}, std::move(finding.schedule),
@@ -130,37 +152,41 @@ void bind_search(nb::module_& m) {
       "monitored_search",
       [](const Program& program, Semantics semantics, bool skip_waiting, std::string strategy, std::uint64_t count,
          std::uint32_t depth, std::uint64_t seed, const std::vector<std::string>& names, double seconds,
-         std::size_t megabytes, nb::object watcher, bool release_sequence_c11, std::vector<std::int32_t> twins) {
+         std::size_t megabytes, nb::object watcher, bool release_sequence_c11, std::vector<std::int32_t> twins,
+         const Marked& marks) {
         Budget budget(seconds, std::move(watcher));
         Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count, std::move(twins));
         const monitors::Options options{.semantics = semantics, .release_sequence_c11 = release_sequence_c11};
-        Monitoring monitoring(execution, names, options, [&](std::uint64_t executions, double explored) {
-          return budget.spent(executions, explored);
-        });
+        Monitoring monitoring(
+            execution, names, options,
+            [&](std::uint64_t executions, double explored) { return budget.spent(executions, explored); },
+            marked(marks));
         const SearchResult result = run({std::move(strategy), count, depth, seed, megabytes}, execution, monitoring);
-        std::vector<Told> findings;
-        for (Finding& finding : monitoring.findings) findings.push_back(told(finding));
-        return nb::make_tuple(result, std::move(findings), told(execution), budget.interrupted());
+        std::vector<std::pair<Triple, Told>> findings;
+        for (Finding& finding : monitoring.findings) findings.emplace_back(places(finding), told(finding));
+        return nb::make_tuple(result, std::move(findings), told(execution), budget.interrupted(), kept(monitoring));
       },
       nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("strategy"), nb::arg("count"),
       nb::arg("depth"), nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"), nb::arg("megabytes"),
       nb::arg("watcher").none(), nb::arg("release_sequence_c11") = false,
-      nb::arg("twins") = std::vector<std::int32_t>{},
-      "The search's counts, the first report of each distinct violation (which monitor; delayed, previous, deciding "
-      "event; schedule; whether it is a data race), the loops that were cut (thread, first and last instruction, "
-      "rounds), and whether the user "
-      "interrupted it.");
+      nb::arg("twins") = std::vector<std::int32_t>{}, nb::arg("marks") = Marked{},
+      "The search's counts, the first report of each distinct violation (its places; which monitor; delayed, previous, "
+      "deciding event; schedule; whether it is a data race), the loops that were cut (thread, first and last "
+      "instruction, rounds), whether the user interrupted it, and, of a program with marks, what was kept of its "
+      "overtakings, and whether that is all.");
 
   m.def(
       "monitored_part",
       [](const Program& program, Semantics semantics, bool skip_waiting, std::string strategy, std::uint32_t depth,
          std::uint64_t seed, const std::vector<std::string>& names, bool release_sequence_c11, const std::string& part,
-         double seconds, std::uint64_t most, std::size_t megabytes, std::vector<std::int32_t> twins) {
+         double seconds, std::uint64_t most, std::size_t megabytes, std::vector<std::int32_t> twins,
+         const Marked& marks) {
         asked_to_pause = false;
         Budget budget(seconds);
         Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count, std::move(twins));
         const monitors::Options options{.semantics = semantics, .release_sequence_c11 = release_sequence_c11};
-        Monitoring monitoring(execution, names, options, [&](std::uint64_t, double) { return budget.spent(); });
+        Monitoring monitoring(
+            execution, names, options, [&](std::uint64_t, double) { return budget.spent(); }, marked(marks));
         Slice slice(monitoring, most);
         SearchResult result;
         std::string left, asks;
@@ -179,23 +205,19 @@ void bind_search(nb::module_& m) {
           left = to_text(given, result.executions);
         }
         std::vector<std::pair<Triple, Told>> findings;
-        for (Finding& finding : monitoring.findings) {
-          const Triple places{finding.report.delayed_location, finding.report.previous_location,
-                              finding.report.deciding_location};
-          findings.emplace_back(places, told(finding));
-        }
+        for (Finding& finding : monitoring.findings) findings.emplace_back(places(finding), told(finding));
         std::vector<int> uses;
         for (const Execution::Use use : execution.uses()) uses.push_back(static_cast<int>(use));
         return nb::make_tuple(result, std::move(findings), told(execution), std::move(uses), budget.interrupted(),
-                              std::move(left), std::move(asks));
+                              std::move(left), std::move(asks), kept(monitoring));
       },
       nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("strategy"), nb::arg("depth"),
       nb::arg("seed"), nb::arg("monitors"), nb::arg("release_sequence_c11"), nb::arg("part"), nb::arg("seconds"),
       nb::arg("most"), nb::arg("megabytes"), nb::arg("twins") = std::vector<std::int32_t>{},
+      nb::arg("marks") = Marked{},
       "As monitored_search, of a part of all, random or pct, for so many seconds and executions: the counts, the "
-      "reports "
-      "with their places, the loops that were cut, how locations were used, whether the user interrupted it, what is "
-      "left, and what it asks of those above.");
+      "reports with their places, the loops that were cut, how locations were used, whether the user interrupted it, "
+      "what is left, what it asks of those above, and what was kept.");
 
   m.def(
       "pause_part", [] { asked_to_pause = true; }, "Whoever explores a part here stops soon, and tells what is left.");

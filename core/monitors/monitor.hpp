@@ -59,6 +59,7 @@ struct Options {
   const OlderValues* values = nullptr;  // exact-c11: the same, wherever they are: of compare-and-swaps
   Wanted* wanted = nullptr;             // exact-tso, exact-pso: what need not be reported, or asked of `older`
   bool count = false;                   // whether executions with reports are counted (Watch)
+  bool all = false;                     // Watch: every report is wanted
   bool release_sequence_c11 = false;    // exact-c11: C++11's release sequences, not C++20's
 };
 

@@ -31,7 +31,7 @@ class Watch {
       if (both && name == "exact-pso") continue;
       const auto other = both && exact ? static_cast<std::uint32_t>(pso - names.begin()) : number;
       auto wanted = std::make_unique<Wanted>(*told_[number], *told_[other], options.count);
-      options.wanted = wanted.get();
+      options.wanted = options.all ? nullptr : wanted.get();
       auto monitor = make_monitor(number == other ? std::string_view(name) : kExactBoth, options);
       monitors_.push_back({std::move(monitor), std::move(wanted), number, other});
     }

@@ -16,11 +16,17 @@ namespace teetotal::runtime {
 
 // Everything that depends on the numbers of threads, addresses and places.
 void Explorer::begin_monitors() {
-  watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics,
-                                               .older = system_.skips_waiting() ? &system_ : nullptr,
-                                               .values = &system_,
-                                               .count = request_.reporting,
-                                               .release_sequence_c11 = request_.release_sequence_c11});
+  const monitors::Options options{.semantics = request_.semantics,
+                                  .older = system_.skips_waiting() ? &system_ : nullptr,
+                                  .values = &system_,
+                                  .count = request_.reporting,
+                                  .release_sequence_c11 = request_.release_sequence_c11};
+  watch_ = monitors::Watch(request_.monitors, options);
+  keeper_.reset();
+  kept_told_ = 0;
+  if (request_.keep != 0)
+    keeper_.emplace(request_.monitors, options, request_.keep,
+                    [this](std::uint32_t location) { return system_.place(location); });
   reporting_.assign(request_.reporting ? request_.monitors.size() : 0, 0);
   passes_.assign(request_.mark_count, 0);
   asks_hazards_ = std::find(request_.monitors.begin(), request_.monitors.end(), "exact-c11") != request_.monitors.end();
@@ -269,12 +275,24 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
   }
   if (request_.mark_count != 0) {
     if (execution.data() != for_machine_.data()) for_machine_.assign(execution.begin(), execution.end());
-    for (Event& event : for_machine_)
-      if (mark_of_event(event) < request_.mark_count) event.kind = Kind::fence;  // of order na: nothing, in any model
+    for (Event& event : for_machine_) {
+      const std::size_t mark = mark_of_event(event);
+      const bool marked = mark < request_.mark_count;
+      if (marked) event.kind = Kind::fence;  // of order na: nothing, in any model
+      if (keeper_ && event.kind == Kind::fence) event.address = marked ? static_cast<std::uint32_t>(mark) + 1 : 0;
+    }
     execution = for_machine_;
   }
   if (asks_hazards_) find_hazards(execution, shared);
   if (system_.skips_waiting()) system_.find_waiting(waiting_);
+  if (keeper_) {
+    keeper_->see(execution, shared, waiting_);
+    constexpr std::size_t kLine = 1 << 16;
+    if (keeper_->size() > kLine) tell_kept();
+    for (Event& event : for_machine_)
+      if (event.kind == Kind::fence && event.address != 0)
+        event.kind = static_cast<Kind>(request_.mark_kinds[event.address - 1] - '0');
+  }
   watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
     if (fresh) tell_violation(number, report);
   });
@@ -369,6 +387,13 @@ void Explorer::tell_stuck() {
   tell_with_cells(told, length);
 }
 
+// Numbered: whoever takes over after a death tells again what was told since the fork.
+void Explorer::tell_kept() {
+  if (!keeper_) return;
+  output_.line(R"({"type":"overtakings","number":)" + std::to_string(kept_told_++) + R"(,"piece":")" +
+               Output::base64(keeper_->take()) + R"(","whole":)" + (keeper_->full() ? "false" : "true") + '}');
+}
+
 void Explorer::tell_progress() {
   told_ = Clock::now();
   output_.line(R"({"type":"progress","executions":)" + std::to_string(totals_.result.executions + executions_) +
@@ -384,6 +409,7 @@ double Explorer::explored_of_all() const {
 }
 
 void Explorer::tell_end(const char* reason) {
+  tell_kept();
   std::string oddities;
   for (const std::string& oddity : remarks.oddities) oddities += (oddities.empty() ? "" : ",") + Output::quoted(oddity);
   std::string mixed;

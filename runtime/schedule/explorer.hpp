@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "monitors/hazards.hpp"
 #include "monitors/watch.hpp"
 #include "output.hpp"
+#include "overtakings/keeper.hpp"
 #include "search/optimal.hpp"
 #include "search/strategy.hpp"
 #include "system.hpp"
@@ -40,6 +42,8 @@ struct Request {
   bool release_sequence_c11 = false;
   std::uintptr_t marks = 0;  // in the object: an array of bytes whose loads are counted, and none of the program's
   std::size_t mark_count = 0;
+  std::string mark_kinds;  // where overtakings are kept: of each mark, by a digit, what it is to those who tell
+  std::uint64_t keep = 0;  // bytes of overtakings (core/overtakings) at most
   bool replay = false;
   double shorten = 0;                            // seconds, of a replay
   std::pair<std::size_t, std::size_t> report{};  // to shorten: the delayed store and the deciding event, by their steps
@@ -96,6 +100,7 @@ class Explorer final : public Visitor {
   void tell_failures(std::span<const Event> execution);
   void tell_with_cells(const std::string& told, std::size_t end);
   void tell_stuck();
+  void tell_kept();
   void tell_progress();
   double explored_of_all() const;
   void tell_end(const char* reason);
@@ -117,6 +122,8 @@ class Explorer final : public Visitor {
   std::uint64_t restarts_ = 0;
   std::set<std::uint64_t> classes_;
   std::vector<std::uint64_t> passes_;  // over each mark, in all executions
+  std::optional<overtakings::Keeper> keeper_;
+  std::uint64_t kept_told_ = 0;  // lines of what it kept
   Clock::time_point started_ = Clock::now(), told_ = Clock::now();
   double earlier_ = 0;                // processor seconds, of the parts before
   std::uint32_t request_number_ = 0;  // of the part, where one after the other is asked for

@@ -96,6 +96,18 @@ std::string Output::quoted(std::string_view text) {
   return result + "\"";
 }
 
+std::string Output::base64(std::string_view bytes) {
+  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string result;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t three = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k) result += i + k > bytes.size() ? '=' : kDigits[three >> (18 - 6 * k) & 63U];
+  }
+  return result;
+}
+
 std::string Output::cause(const Fault& fault) {
   return '[' + quoted(fault.done) + ',' + std::to_string(process.threads[fault.cause.thread].born) + ',' +
          std::to_string(fault.cause.place) + ']';

@@ -22,6 +22,7 @@ class Output {
   void line(const std::string& text) const;
 
   static std::string quoted(std::string_view text);
+  static std::string base64(std::string_view bytes);
 
   // What was done before that made it a fault: [words, thread, place]; no words where there is nothing to tell.
   static std::string cause(const Fault& fault);

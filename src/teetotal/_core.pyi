@@ -201,6 +201,17 @@ class Outcomes:
     def failures(self) -> list[tuple[int, int, bool, int]]: ...
     def schedule(self, state: int) -> list[tuple[int, int]]: ...
 
+# -- overtakings.cpp --------------------------------------------------------------------------------------------------
+
+class Overtaking:
+    marks: list[int]
+    def models(self, fences: bytes) -> int: ...
+
+class Overtakings:
+    def __init__(self, tso: bool, pso: bool, semantics: Semantics, skip_waiting: bool, pieces: list[bytes]) -> None: ...
+    def still(self, fences: bytes) -> list[tuple[int, tuple[int, int, int], Overtaking]]: ...
+    bytes: int
+
 # -- program.cpp ------------------------------------------------------------------------------------------------------
 
 class Program:
@@ -259,8 +270,13 @@ def monitored_search(
     watcher: Callable[[int, float], None] | None,
     release_sequence_c11: bool = False,
     twins: Sequence[int] = (),
+    marks: tuple[Sequence[int], Sequence[int], int] = ...,
 ) -> tuple[
-    SearchResult, list[tuple[int, tuple[int, int, int], list[int], bool]], list[tuple[int, int, int, int]], bool
+    SearchResult,
+    list[tuple[tuple[int, int, int], tuple[int, tuple[int, int, int], list[int], bool]]],
+    list[tuple[int, int, int, int]],
+    bool,
+    tuple[bytes, bool],
 ]: ...
 def monitored_part(
     program: Program,
@@ -276,6 +292,7 @@ def monitored_part(
     most: int,
     megabytes: int,
     twins: Sequence[int] = (),
+    marks: tuple[Sequence[int], Sequence[int], int] = ...,
 ) -> tuple[
     SearchResult,
     list[tuple[tuple[int, int, int], tuple[int, tuple[int, int, int], list[int], bool]]],
@@ -284,6 +301,7 @@ def monitored_part(
     bool,
     str,
     str,
+    tuple[bytes, bool],
 ]: ...
 def pause_part() -> None: ...
 

@@ -84,7 +84,7 @@ def asked(program: Program, semantics: Semantics = Semantics(), explore: Strateg
 
 def alone(program: Program, semantics: Semantics = Semantics(), explore: Strategy = ALL) -> Any:
     strategy = (explore.name, explore.count, explore.depth, SEED)
-    result, findings, cuts, _ = _core.monitored_search(
+    result, findings, cuts, *_ = _core.monitored_search(
         encode(program), encode_semantics(semantics), True, *strategy, list(MONITORS), 1e9, 1024, None
     )
     counts = watched.Counts(
@@ -100,7 +100,7 @@ def by_many(question: Question, crew: Shuffled, scale: Scale, steps: float = flo
     exploration.run(crew, lambda part, share: (question, part), steps=steps)
     assert exploration.over or steps < float("inf")
     everything = exploration.finished and question.explore.is_exhaustive
-    counts, findings, cuts, _ = watched.together(exploration.all_told(), everything, False)
+    counts, findings, cuts, *_ = watched.together(exploration.all_told(), everything, False)
     if everything:  # nobody is left with something that is of no use to anybody
         assert (list(exploration.parts), exploration.executions) == ([0], counts.executions)
     return counts, [tuple(finding) for finding in findings], cuts
@@ -188,7 +188,7 @@ def test_what_one_slice_tells_is_told_of_all() -> None:
     """Whichever comes first; and a location that is a mutex to one and data to another is refused."""
     calm, odd = Watched(2, 0, 0, False, False, [], [], [1]), Watched(3, 1, 1, True, True, [], [], [0, 2])
     for slices in ((calm, odd), (odd, calm)):
-        counts, _, _, interrupted = watched.together(slices, True, False)
+        counts, _, _, interrupted, _ = watched.together(slices, True, False)
         assert counts == watched.Counts(5, 1, 1, complete=False, full=True, endless=True)
         assert not interrupted
     with pytest.raises(Refused, match="both as a mutex and as data"):

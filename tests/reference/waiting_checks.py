@@ -113,7 +113,7 @@ def exchanged(definition: Definition, every: Sequence[Trace]) -> None:
 
 def _reports(program: Program, semantics: Semantics, names: list[str], given: list[int]) -> list[Finding]:
     request = (encode(program), encode_semantics(semantics), True, "all", 0, 0, 0, names, 1e9, 1024, None, False, given)
-    return _core.monitored_search(*request)[1]
+    return [finding for _, finding in _core.monitored_search(*request)[1]]
 
 
 def _place(machine: waitless.Machine, schedule: list[int], event: int) -> tuple[int, int]:

@@ -83,8 +83,9 @@ def test_killed_while_it_keeps_something_and_gone_on_with(what: str, large: Path
         asked, subject = ["history", "--json", "--workers", "2"], tmp_path / "many.axe"
         subject.write_text("".join(map(to_axe, drawn)))
     elif what == "fence":
-        asked, subject = ["fence", "--json", "--workers", "2"], tmp_path / "counting.c"
-        subject.write_text(BUFFERING)
+        asked, subject = ["fence", "--goal", "safe", "--json", "--workers", "2"], tmp_path / "counting.c"
+        checked = BUFFERING.replace("    return 0;", "    assert(r || s);\n    return 0;")
+        subject.write_text(f"#include <assert.h>{checked}")
     expected = kept_and_told("main()", subject, *asked)
     assert expected.returncode in (0, 1)
     kept = ["--checkpoint", str(tmp_path / "run.db"), "--resume"]

@@ -34,6 +34,9 @@ class Clauses:
             for clause in clauses
         }
 
+    def known(self, fences: frozenset[int]) -> list[Finding] | None:
+        return None
+
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         return [Finding(told, clause) for clause, told in self.clauses.items() if not clause & fences]
 

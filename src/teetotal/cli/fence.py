@@ -64,7 +64,7 @@ from teetotal.scale.local import available_workers
 @click.option("--time", "seconds", type=Seconds(), help="Seconds to spend on the search.")
 @memory_option
 @click.option("--workers", type=click.IntRange(min=0), default=0, show_default="one per processor", metavar="N",
-              help="Processes, each with one set of fences at a time.")  # fmt: skip
+              help="Processes, each with a part of an exploration or one set of fences at a time.")  # fmt: skip
 @scale_options
 @telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -84,7 +84,9 @@ def fence(paths: tuple[str, ...], write: bool, workers: int, as_json: bool, **se
             helping("fence", workers or available_workers(), paths, options) as scale,
             watching(" ".join(paths), wanted=not as_json) as watcher,
         ):
-            budget = Budget(options.seconds, options.max_megabytes, watcher, scale)
+            allowed = click.get_current_context().meta.get("teetotal.memory")  # to this process, by force
+            megabytes = options.max_megabytes if allowed is None else min(options.max_megabytes, allowed)
+            budget = Budget(options.seconds, megabytes, watcher, scale)
             repair = fencing.fence(paths, options, budget)
     except Interrupted as interrupt:
         _tell(interrupt.answer, as_json)  # type: ignore[arg-type]

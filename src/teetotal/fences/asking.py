@@ -60,9 +60,10 @@ class Asking:
 
     def ahead(self, sets: Iterable[frozenset[int]]) -> None:
         """These are likely to be asked about soon, the first of them now. What was likely before is not any more."""
-        likely = [(self.problem.always, fences) for fences in sets]
-        if self.scale.workers <= 1 or not self.problem.weighed:
+        sets = list(sets)
+        if self.scale.workers <= 1 or not self.problem.weighed or not sets or self.problem.known(sets[0]) is not None:
             return
+        likely = [(self.problem.always, fences) for fences in sets]
         self.waiting = [key for key in likely[1:] if key not in self.known and key not in self.running.values()]
         if self.waiting and self.crew is None:
             self.crew = self.problem.budget.copies(self._answer, self.scale.workers - 1)

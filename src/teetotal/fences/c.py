@@ -1,4 +1,9 @@
-"""The problem of fences for a C or C++ program, explored by running the program itself."""
+"""The problem of fences for a C or C++ program, explored by running the program itself.
+
+Where the goal is a robust program, one exploration with a mark in every place answers for all sets (``overtaken``). Fences
+that are there are marks, too; where violations are told, they are fences all the same. Otherwise, and where that
+exploration was not whole, each set that is asked about is compiled and explored.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,13 @@ from teetotal.answers.events import Event, EventId, Kind, Location
 from teetotal.answers.options import TRIAGE_SECONDS, CheckOptions, FenceOptions
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
+from teetotal.engines.executions.overtakings import Kept
 from teetotal.engines.runtime import checking
 from teetotal.fences.c_files import CFiles
-from teetotal.fences.c_text import MARKS, Point
+from teetotal.fences.c_text import MARKS
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import Passed, killers
+from teetotal.fences.overtaken import LATE, TOO_MUCH, Explored, Point, keeps, kinds
 from teetotal.programs.c.compilers import CompileError
 
 if TYPE_CHECKING:
@@ -57,11 +64,11 @@ class Exploring:
         self.weighed = False  # the first exploration tells what each site costs
         self._original: CheckAnswer | None = None
 
-    def explored(self, texts: Mapping[str, str]) -> CheckAnswer:
+    def explored(self, texts: Mapping[str, str], marks: checking.Marks | None = None) -> CheckAnswer:
         if self.budget.over:  # to compile takes longer than anybody would wait
             raise Undecided(f"{self.goal} or not is not known: the budget ran out; see --time")
         try:
-            return self.check(texts, marked=True)
+            return self.check(texts, marks=marks or checking.Marks(MARKS))
         except CompileError as error:
             self.check_as_it_is()  # what is wrong with the program itself is told as such
             raise Misplaced(self.files.source.name, error.message) from error
@@ -82,13 +89,14 @@ class Exploring:
             ) from error
 
     def check(
-        self, changed: Mapping[str, str], more_flags: tuple[str, ...] = (), *, marked: bool = False
+        self, changed: Mapping[str, str], more_flags: tuple[str, ...] = (), *, marks: checking.Marks | None = None
     ) -> CheckAnswer:
         """Of the program with these texts in the files' places."""
-        with self.files.copied(changed, marked=marked, more_flags=more_flags) as copies:
+        with self.files.copied(changed, marked=marks is not None, more_flags=more_flags) as copies:
             try:
-                marks = checking.Marks(MARKS) if marked else None
                 result = copies.of_the_files(checking.check(copies.source, self._options(), self.budget, marks=marks))
+                if marks is not None and marks.kept is not None:
+                    marks.kept.told = {key: copies.of_the_files(told) for key, told in marks.kept.told.items()}
                 if marks is not None and not self.weighed:
                     self.files.weigh(marks.passes)
                     self.weighed = True
@@ -113,13 +121,44 @@ class CProblem(Exploring):
     def __init__(self, *asked: Any, always: frozenset[int] = frozenset(), **more: Any) -> None:
         super().__init__(*asked, **more)
         self.always = always
+        self.notes: list[str] = []
+        self._explored: Explored | None = None
+        self._known: dict[tuple[frozenset[int], frozenset[int]], list[Finding] | None] = {}
 
     @property
     def sites(self) -> Sequence[Site]:
         return self.files.sites
 
+    def known(self, fences: frozenset[int]) -> list[Finding] | None:
+        key = (self.always, fences)
+        if self._explored is not None and key not in self._known:
+            if self.budget.over and fences:
+                raise Undecided(LATE)
+            self._known[key] = self._explored.findings(fences | self.always, self.sites, self.always)
+        return self._known.get(key)
+
+    def _explore_once(self) -> tuple[CheckAnswer, bool]:
+        """What it says of the fences that are on in any case, and whether it kept all that was found."""
+        marks = checking.Marks(MARKS, fences=kinds(self.files.points, self.always), kept=Kept())
+        result = self.explored(self.files.explored(frozenset()), marks)
+        assert marks.kept is not None
+        if not marks.kept.whole:
+            self.notes.append(TOO_MUCH)
+        as_it_is = self.always == self.files.existing
+        self._explored = Explored(
+            marks.kept, self.files.points, self.options, self.always,
+            lambda violation: self._as_the_user_sees_it(violation, as_it_is),
+        )  # fmt: skip
+        return result, marks.kept.whole
+
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         on = fences | self.always
+        if keeps(self.options) and self._explored is None:
+            result, whole = self._explore_once()
+            if (found := self.known(fences)) is not None:
+                return found
+            if on == self.always and whole:
+                raise Undecided(f"robust or not is not known: {'; '.join(result.notes)}")
         result = self.explored(self.files.explored(on))
         wanted = [v for v in result.violations if (v.kind == "robustness") == (self.goal == "robust")]
         if self.goal == "safe" and any(v.model == "sc" for v in wanted):

@@ -20,6 +20,7 @@ from teetotal.fences.c_macros import NO_MACROS, Macros
 from teetotal.fences.c_orders import strongest
 from teetotal.fences.edits import Edit, Patched, apply
 from teetotal.fences.insertion import Site
+from teetotal.fences.overtaken import Point
 
 Style = Literal["c11", "cpp11", "linux", "x86", "builtin"]
 WORDS: dict[Style, dict[Kind, str]] = {
@@ -44,8 +45,6 @@ WORDS: dict[Style, dict[Kind, str]] = {
 HEADERS: dict[Style, str] = {"c11": "stdatomic.h", "cpp11": "atomic"}
 MARKS = "teetotal_gaps"
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)[ \t]*([^\n]*)", re.MULTILINE)
-Point = tuple[tuple[int, Kind], ...]
-"""What a mark stands for: sites, and as which fence each of them would stand there."""
 
 
 class CFile:

@@ -159,6 +159,7 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
     problem = ProgramProblem(
         slots, options, always=frozenset() if options.remove else existing, existing=existing, budget=budget
     )
+    problem.notes += source.notes
 
     def write(added: frozenset[int], removed: frozenset[int]) -> Patch:
         chosen = {site: (sites[site].place, sites[site].kind) for site in sorted(added)}
@@ -176,7 +177,7 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
         write=write,
         check=check,
         as_it_is=lambda: check({source.path: source.text}),
-        notes=source.notes,
+        notes=problem.notes,
     )
 
 
@@ -191,7 +192,9 @@ def c_job(
     source = Source(paths, options.flags, options.compiler, options.arguments, options.trust)
     files = CFiles(source, options.costs, options.strengthen, without)
     problem = CProblem(files, options, always=frozenset() if options.remove else files.existing, budget=budget)
-    notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if problem.kernel_fences else []
+    notes = problem.notes
+    if problem.kernel_fences:
+        notes.append("checked with smp_mb and smp_wmb as the compiler's own fences")
     if options.strengthen and not any(isinstance(site.kind, Order) for site in files.sites):
         notes.append("--strengthen found no store whose order could be stronger")
     for name in sorted({place.file for place in without}):
@@ -237,7 +240,7 @@ def run(path: str, job: Job, options: FenceOptions, budget: Budget, command: str
 
 
 def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Budget, command: str) -> Repair:
-    notes = list(job.notes)
+    notes: list[str] = []
     sets: list[frozenset[int]] = []
     violations: list[Violation] = []
     interrupted = False
@@ -278,7 +281,7 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
             sets=[Placing(path, search, {}, job.ordered).all(one) for one in sets],
             violations=violations or search.violations,
             checks=search.checks,
-            notes=notes,
+            notes=[*job.notes, *notes],
         )
         if interrupted:
             raise Interrupted(failure)
@@ -322,7 +325,7 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
         patched=results,
         violations=search.violations + [failure for each in under_sc for failure in failures_under_sc(each)],
         checks=search.checks,
-        notes=notes,
+        notes=[*job.notes, *notes],
         triage=triage,
         buys=buys,
     )
@@ -336,7 +339,8 @@ def _unnecessary(job: Job, search: Search, notes: list[str]) -> frozenset[int]:
     for site in sorted(job.existing):
         problem.always = job.existing - {site}
         try:
-            if not search.asking.findings(frozenset()):
+            known = problem.known(frozenset())
+            if not (search.asking.findings(frozenset()) if known is None else known):
                 found.add(site)
         except Undecided as undecided:
             fence = search.sites[site]

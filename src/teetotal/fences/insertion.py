@@ -9,9 +9,9 @@ Remark 2: remove fences that are not needed     ``Search.reduce``, which also tr
 ==============================================  =================================================================
 
 Beyond the paper: a set of least total cost and all minimal sets, by hitting sets of growing cost. Clauses come from
-``killers``, which tells why they are exact: a set that does not hit one cannot work. So the first hitting set that works
-is a cheapest one. Where supersets of those found are forbidden, each further one that works is minimal too: a smaller one
-inside it would have been cheaper and have come first.
+``overtaken``, ``killers`` and ``evidence``, which tell why they are exact: a set that does not hit one cannot work. So the
+first hitting set that works is a cheapest one. Where supersets of those found are forbidden, each further one that works is
+minimal too: a smaller one inside it would have been cheaper and have come first.
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evidence(Protocol):
+    def holds(self, on: frozenset[int]) -> bool:
+        """Whether it is possible still with these sites."""
+        ...
+
     def missing(self, on: frozenset[int]) -> frozenset[int] | None:
         """Sites of which one is needed beside these; None where these prevent it."""
         ...
@@ -75,8 +79,12 @@ class Problem(Protocol):
         """Their costs may change once, with the first exploration, which measures how often each is passed."""
         ...
 
+    def known(self, fences: frozenset[int]) -> list[Finding] | None:
+        """What is violated with these fences, as far as earlier explorations tell; None where it takes another one."""
+        ...
+
     def findings(self, fences: frozenset[int]) -> list[Finding]:
-        """What is violated with these fences: nothing, if they work. ``Undecided`` if that is not known."""
+        """The same by an exploration: nothing, if they work. ``Undecided`` if that is not known."""
         ...
 
 
@@ -121,8 +129,10 @@ class Search:
                 self._add(Finding(finding.violation, clause))
                 return False
         if fences not in self._known:
-            self.checks += 1
-            found = self.asking.findings(fences)
+            found = self.problem.known(fences)
+            if found is None:
+                self.checks += 1
+                found = self.asking.findings(fences)
             for finding in found:
                 self._add(Finding(finding.violation, finding.clause - fences, finding.evidence))
             self._known[fences] = not found
@@ -213,6 +223,12 @@ class Search:
         finally:
             solver.close()
 
-    def broken_by(self, site: int) -> list[Violation]:
-        """The violations that a fence there prevents."""
-        return [finding.violation for finding in self.seen if site in finding.clause]
+    def broken_by(self, site: int, fences: frozenset[int] = frozenset()) -> list[Violation]:
+        """The violations that a fence there prevents: by itself, or as one of these, without which it would be there."""
+        rest = fences - {site}
+        return [
+            finding.violation
+            for finding in self.seen
+            if site in finding.clause
+            or (site in fences and finding.evidence is not None and finding.evidence.holds(rest))
+        ]

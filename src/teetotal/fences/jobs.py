@@ -28,7 +28,7 @@ class Patch(NamedTuple):
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A problem with its texts: how a set of sites is written, how what was written is checked, and what is to be said of
-    the program as it is. ``ordered``: where the sites are orders of C11."""
+    the program as it is. ``notes`` may become more while it is solved. ``ordered``: where the sites are orders of C11."""
 
     problem: Problem
     existing: frozenset[int]

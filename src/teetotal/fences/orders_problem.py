@@ -151,6 +151,9 @@ class OrdersProblem:
     def sites(self) -> Sequence[Site]:
         return self.ordered.sites
 
+    def known(self, fences: frozenset[int]) -> list[Finding] | None:
+        return None
+
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         orders = self.ordered.orders(fences)
         return [finding for skeleton in self.skeletons for finding in self._findings_of(skeleton, fences, orders)]

@@ -21,7 +21,8 @@ class Placing:
     def all(self, sites: frozenset[int]) -> list[PlacedFence]:
         if self.ordered is None:
             found = [
-                self._placed(site, self.search.sites[site], self.search.sites[site].kind, [site]) for site in sites
+                self._placed(site, self.search.sites[site], self.search.sites[site].kind, [site], sites)
+                for site in sites
             ]
         else:
             changes = self.ordered.changes(sites)
@@ -32,14 +33,15 @@ class Placing:
         place = ordered.places[number]
         sites = [site for site in ordered.of_place[number] if ordered.order_of[site] == order]
         was = "" if place.what == "gap" else str(remedy(place, place.was))
-        return self._placed(number, place, remedy(place, order), sites, was)
+        return self._placed(number, place, remedy(place, order), sites, was=was)
 
     def _placed(
-        self, number: int, where: Site | Place, kind: Remedy, numbers: Sequence[int], was: str = ""
-    ) -> PlacedFence:
+        self, number: int, where: Site | Place, kind: Remedy, numbers: Sequence[int],
+        among: frozenset[int] = frozenset(), was: str = "",
+    ) -> PlacedFence:  # fmt: skip
         assert where.location is not None
         sites = [self.search.sites[site] for site in numbers]
-        broken = (violation for site in numbers for violation in self.search.broken_by(site))
+        broken = (violation for site in numbers for violation in self.search.broken_by(site, among))
         cycles = (", ".join(place.removeprefix(f"{self.path}:") for place in each.locations) for each in broken)
         return PlacedFence(
             kind=str(kind),  # type: ignore[arg-type]

@@ -127,6 +127,9 @@ class PromelaProblem:
             return robust(self.graph, model, fences=on, budget=self.budget)
         return verify(self.graph, model, engine=self.engine, fences=on, budget=self.budget, certify=certify)
 
+    def known(self, fences: frozenset[int]) -> list[Finding] | None:
+        return None
+
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         """SC first: what is unsafe there stays so with any fences."""
         on = fences | self.always

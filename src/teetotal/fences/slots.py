@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -16,8 +17,10 @@ import msgspec
 from teetotal.answers.costs import Costs
 from teetotal.answers.events import Event, EventId, Kind
 from teetotal.answers.remedies import Order, Remedy
+from teetotal.engines.executions.overtakings import NOTHING, MarkedProgram
 from teetotal.fences.insertion import Site
 from teetotal.fences.killers import Passed
+from teetotal.fences.overtaken import Point, kinds
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Instruction, Program, Thread
 from teetotal.programs.promela.control_flow import comes_again
 
@@ -35,6 +38,27 @@ class Slots:
         self.program = program
         self.site_of = site_of
         self.sites = tuple(sites)
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """Every slot as a mark."""
+        found: list[Point] = []
+        for slot in sorted(self.site_of):
+            fence = self.program.threads[slot.thread].code[slot.pc]
+            assert isinstance(fence, Fence)
+            found.append(((self.site_of[slot], fence.kind),))
+        return found
+
+    def marked(self, fences: frozenset[int]) -> MarkedProgram:
+        """The program with its marks, these of which are fences."""
+        numbers = {slot: number for number, slot in enumerate(sorted(self.site_of), 1)}
+        at = [
+            numbers.get(Slot(number, pc), 0)
+            for number, thread in enumerate(self.program.threads)
+            for pc in range(len(thread.code))
+        ]
+        on = kinds(self.points, fences)
+        return MarkedProgram(self.program, tuple(at), tuple(on.get(mark, NOTHING) for mark in range(len(self.points))))
 
     def with_fences(self, fences: frozenset[int]) -> Program:
         off = {slot for slot, site in self.site_of.items() if site not in fences}

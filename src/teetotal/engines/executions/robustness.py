@@ -25,7 +25,8 @@ from teetotal.engines.encoding import encode, encode_semantics, twins
 from teetotal.engines.executions import watched
 from teetotal.engines.executions.exchanging import exchanged
 from teetotal.engines.executions.monitors import MonitorInfo, Report, monitor_info, witness
-from teetotal.engines.executions.watched import Counts, Finding
+from teetotal.engines.executions.overtakings import Kept, MarkedProgram, most_bytes
+from teetotal.engines.executions.watched import Counts, Placed
 from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program
 
@@ -51,6 +52,8 @@ class Robustness(NamedTuple):
     races: list[Race]
     symmetric: bool = False
     """Executions are counted up to exchanging threads that do the same."""
+    kept: Kept | None = None
+    """Where there are marks."""
 
     def proves(self, model: ModelName) -> bool:
         return model in self.proved
@@ -69,10 +72,12 @@ def robustness(
     budget: Budget | None = None,
     whole_races: bool = False,
     symmetry: Symmetry = "off",
+    marked: MarkedProgram | None = None,
 ) -> Robustness:
     """``monitors`` default to the exact ones, which are complete over any strategy that is. The others are of the papers,
     where waiting rounds count. With ``symmetry``, of executions that differ in which of several threads that do the same
-    did what, one is watched, and what it shows is told of each of them."""
+    did what, one is watched, and what it shows is told of each of them. ``marked``: the same program with marks, which is
+    explored in its place; what is kept of it is with the answer."""
     budget = budget or Budget()
     watching = [monitor_info(name) for name in monitors or [f"exact-{model}" for model in relaxed]]
     watching = [monitor for monitor in watching if monitor.model in relaxed]
@@ -82,21 +87,24 @@ def robustness(
         waiting = "count"
         notes.append(f"{', '.join(plain)}: waiting rounds are counted, as with --waiting count")
     if waiting == "count" and program.loop_bound is None:
-        program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
+        program = bounded(program, LOOP_BOUND)
+    if marked is not None:
+        marked = msgspec.structs.replace(marked, program=bounded(marked.program, program.loop_bound))
     exchanging = symmetry == "on" and strategy.name == "all" and all(m.name in _EXCHANGING for m in watching)
     search = _Search(
         program, relaxed, semantics, watching, waiting, release_sequence, seed, budget, whole_races,
-        twins(program) if exchanging else [],
+        twins(program) if exchanging else [], marked,
     )  # fmt: skip
+    explored = search.explored
     search.run(strategy)
     if search.result.endless and not search.over:
         endless = search.cuts
         for bound in (1, 3, LOOP_BOUND):  # what goes wrong, goes wrong in few rounds
-            search.program = msgspec.structs.replace(program, loop_bound=bound)
+            search.program, search.explored = bounded(program, bound), bounded(explored, bound)
             search.run(strategy)
             if search.over:
                 break
-        notes.append(f"{_loops(program, endless)} without an end: cut after {bound} backward jumps; see --loop-bound")
+        notes.append(f"{_loops(explored, endless)} without an end: cut after {bound} backward jumps; see --loop-bound")
         complete = False
     else:
         complete = search.result.complete
@@ -111,14 +119,21 @@ def robustness(
     for model in relaxed:
         if all(monitor.model != model for monitor in watching):
             notes.append(f"no monitor for {model.upper()} was chosen with --monitor")
+    if search.kept is not None:
+        search.kept.proved, search.kept.notes = frozenset(proved), notes
     return Robustness(
         search.violations, search.executions, search.blocked, complete, frozenset(proved), notes, search.interrupted,
-        waiting, search.races, any(twin >= 0 for twin in search.twins),
+        waiting, search.races, any(twin >= 0 for twin in search.twins), search.kept,
     )  # fmt: skip
 
 
+def bounded(program: Program, loop_bound: int | None) -> Program:
+    return msgspec.structs.replace(program, loop_bound=loop_bound)
+
+
 class _Search:
-    """Searches over one program, one after the other: what they found, all together."""
+    """Searches over one program, one after the other: what they found, all together. ``explored`` is the program with its
+    marks, where it has some; ``program`` the one that is told of."""
 
     def __init__(
         self,
@@ -132,8 +147,14 @@ class _Search:
         budget: Budget,
         whole_races: bool,
         twins: list[int],
+        marked: MarkedProgram | None,
     ) -> None:
         self.whole_races, self.twins = whole_races, twins
+        self.explored = program if marked is None else marked.program
+        self.kept = None if marked is None else Kept()
+        self.marks: tuple[tuple[int, ...], tuple[int, ...], int] = ((), (), 0)
+        if marked is not None:
+            self.marks = (marked.at, marked.kinds, most_bytes(budget))
         self.program, self.semantics, self.watching, self.waiting = program, semantics, watching, waiting
         self.release_sequence, self.seed, self.budget = release_sequence, seed, budget
         self.max_megabytes = int(MAX_MEGABYTES if budget.megabytes is None else budget.megabytes)
@@ -158,7 +179,7 @@ class _Search:
                 findings = self._alone()
             self.executions += self.result.executions
             self.blocked += self.result.blocked
-            for number, triple, schedule, racy in findings:
+            for places, (number, triple, schedule, racy) in findings:
                 if self.result.endless and len(schedule) > MOST_TOLD:
                     continue
                 if racy:
@@ -166,18 +187,28 @@ class _Search:
                     continue
                 for renamed in exchanged(schedule, schedule[triple[0]], schedule[-1], self.twins):
                     found = self._violation(self.watching[number], triple, renamed)
-                    if all(found.shape != known.shape for known in self.violations[found.model]):
+                    alike = (known for known in self.violations[found.model] if known.shape == found.shape)
+                    if (known := next(alike, None)) is None:
                         self.violations[found.model].append(found)
+                    if self.kept is not None:
+                        self.kept.told[found.model, places] = known or found
             if self.over or self.result.endless or not self.result.bounded:
                 break
 
     def _counting(self) -> Watcher | None:
         return None if self.counting is None else partial(_counting_on, self.counting, self.executions)
 
-    def _alone(self) -> list[Finding]:
+    def _keep(self, piece: bytes, whole: bool) -> None:
+        if self.kept is not None:
+            most = self.marks[2] - sum(map(len, self.kept.pieces))
+            fits = len(piece) <= most
+            self.kept.pieces += [piece] if fits else []
+            self.kept.whole = self.kept.whole and whole and fits
+
+    def _alone(self) -> list[Placed]:
         with translated_errors(self.program):
-            result, findings, self.cuts, self.interrupted = _core.monitored_search(
-                encode(self.program),
+            result, findings, self.cuts, self.interrupted, kept = _core.monitored_search(
+                encode(self.explored),
                 encode_semantics(self.semantics),
                 self.waiting == "skip",
                 self.searched.name,
@@ -190,23 +221,27 @@ class _Search:
                 self._counting(),
                 self.release_sequence == "c11",
                 self.twins,
+                self.marks,
             )
+        self._keep(*kept)
         self.result = Counts(
             result.executions, result.blocked, result.cut, result.complete, result.full, result.endless, result.bounded
         )
         return findings
 
-    def _in_parts(self) -> list[Finding] | None:
+    def _in_parts(self) -> list[Placed] | None:
         """The same by whoever helps; None where that cannot be."""
         names = tuple(monitor.name for monitor in self.watching)
         question = watched.Question(
-            self.program, self.semantics, self.waiting, names, self.release_sequence, self.max_megabytes,
-            tuple(self.twins), self.searched, self.seed,
+            self.explored, self.semantics, self.waiting, names, self.release_sequence, self.max_megabytes,
+            tuple(self.twins), self.searched, self.seed, self.marks,
         )  # fmt: skip
         found = watched.explored(question, self.budget, self._counting())
         if found is None:
             return None
-        self.result, findings, self.cuts, self.interrupted = found
+        self.result, findings, self.cuts, self.interrupted, kept = found
+        for piece in kept:
+            self._keep(*piece)
         return findings
 
     def _add_race(self, found: Race) -> None:
@@ -235,7 +270,7 @@ class _Search:
     def notes_on_cuts(self) -> list[str]:
         if not self.result.cut:
             return []
-        loops = _loops(self.program, self.cuts)
+        loops = _loops(self.explored, self.cuts)
         if self.program.loop_bound is not None:
             return [f"{loops}: cut after {self.program.loop_bound} backward jumps; see --loop-bound"]
         return [f"{loops} while nothing that was read changed, and cut there; see --loop-bound"]

@@ -22,6 +22,8 @@ from teetotal.scale.scale import Slice
 
 Finding = tuple[int, tuple[int, int, int], list[int], bool]
 """Which monitor; delayed, previous and deciding event; schedule; whether it is a data race."""
+Placed = tuple[tuple[int, int, int], Finding]
+"""Behind the three places that make it distinct."""
 Cut = tuple[int, int, int, int]
 
 
@@ -48,6 +50,8 @@ class Question(msgspec.Struct, frozen=True):
     """As ``encoding.twins``, where threads that do the same are to begin in order."""
     explore: Strategy = Strategy("all")
     seed: int = 0
+    marks: tuple[tuple[int, ...], tuple[int, ...], int] = ((), (), 0)
+    """Of which mark each instruction is, what each mark is to the monitors, and how many bytes may be kept."""
 
     def division(self) -> Division:
         return _core if self.explore.name == "all" else Walks(self.explore.count)
@@ -58,24 +62,25 @@ DIVIDED = frozenset({"all", "random", "pct"})
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """Of a slice. A finding stands behind the three places that make it distinct; ``uses``: of each location, as data (1)
-    or as a mutex (2)."""
+    """Of a slice. ``uses``: of each location, as data (1) or as a mutex (2). ``kept``: of its overtakings, and whether that
+    is all."""
 
     executions: int
     blocked: int
     cut: int
     full: bool
     endless: bool
-    findings: list[tuple[tuple[int, int, int], Finding]]
+    findings: list[Placed]
     cuts: list[Cut]
     uses: list[int]
+    kept: tuple[bytes, bool] = (b"", True)
 
 
 def explore(item: tuple[Question, str, Slice]) -> PartAnswer[Watched]:
     """What a worker does. Whatever goes wrong here goes wrong for who explores alone, too, and is told then."""
     question, part, slice = item
     try:
-        result, findings, cuts, uses, interrupted, left, asks = _core.monitored_part(
+        result, findings, cuts, uses, interrupted, left, asks, kept = _core.monitored_part(
             encode(question.program),
             encode_semantics(question.semantics),
             question.waiting == "skip",
@@ -89,17 +94,22 @@ def explore(item: tuple[Question, str, Slice]) -> PartAnswer[Watched]:
             slice.executions,
             question.megabytes,
             question.twins,
+            question.marks,
         )
     except Exception as error:
         return PartAnswer(refused=str(error))
-    told = Watched(result.executions, result.blocked, result.cut, result.full, result.endless, findings, cuts, uses)
+    told = Watched(
+        result.executions, result.blocked, result.cut, result.full, result.endless, findings, cuts, uses, kept
+    )
     over = result.full or result.endless
     return PartAnswer(left, asks, told, result.executions, over, interrupted)
 
 
-def explored(
-    question: Question, budget: Budget, watch: Callable[[int, float], None] | None
-) -> tuple[Counts, list[Finding], list[Cut], bool] | None:
+Kept = list[tuple[bytes, bool]]
+Together = tuple[Counts, list[Placed], list[Cut], bool, Kept]
+
+
+def explored(question: Question, budget: Budget, watch: Callable[[int, float], None] | None) -> Together | None:
     """By whoever helps: as ``_core.monitored_search`` would tell it. None: that has to be asked alone."""
     scale = budget.scale
     try:
@@ -128,15 +138,15 @@ def explored(
         return None
 
 
-def together(
-    slices: Iterable[Watched], everything: bool, interrupted: bool
-) -> tuple[Counts, list[Finding], list[Cut], bool]:
+def together(slices: Iterable[Watched], everything: bool, interrupted: bool) -> Together:
     """``everything``: the search is finished, and leaves nothing out."""
     counts = Counts(0, 0, 0, complete=everything)
     findings: dict[tuple[int, tuple[int, int, int]], Finding] = {}
     cuts: set[Cut] = set()
     uses: dict[int, int] = {}
+    kept: Kept = []
     for told in slices:
+        kept.append(told.kept)
         counts = Counts(
             counts.executions + told.executions,
             counts.blocked + told.blocked,
@@ -151,4 +161,5 @@ def together(
         for location, use in enumerate(told.uses):
             if use and uses.setdefault(location, use) != use:
                 raise Refused("a location is used both as a mutex and as data")
-    return counts, list(findings.values()), sorted(cuts), interrupted
+    placed = [(places, finding) for (_, places), finding in findings.items()]
+    return counts, placed, sorted(cuts), interrupted, kept

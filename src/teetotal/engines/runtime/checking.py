@@ -6,7 +6,7 @@ What a search tells is ``findings``'s, what follows from it ``verdicts``'s; ``tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -16,10 +16,11 @@ from msgspec.structs import replace
 
 from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer
-from teetotal.answers.events import MODELS, ModelName
+from teetotal.answers.events import MODELS, Kind, ModelName
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
+from teetotal.engines.executions.overtakings import Kept, as_bytes, most_bytes
 from teetotal.engines.runtime import driver, exploring, triage, vacuous, verdicts
 from teetotal.engines.runtime.findings import Findings
 from teetotal.programs.c.build import Source, built, unseen
@@ -31,10 +32,13 @@ Explored = tuple[CheckAnswer | None, set[int], bool]
 
 
 class Marks(msgspec.Struct):
-    """An array of bytes of the program, by its name, and how often an SC execution reads each of them on average."""
+    """An array of bytes of the program, by its name, and how often an SC execution reads each of them on average. With
+    ``kept`` they are places where fences could stand, and ``fences`` those where one stands as far as violations go."""
 
     array: str
     passes: list[Fraction] = []
+    fences: Mapping[int, Kind] = {}
+    kept: Kept | None = None
 
 
 def check(
@@ -91,6 +95,11 @@ def _explored(
         if marks is not None:
             address, size = symbols.extent(marks.array)
             request += [f"marks={address}", f"mark-count={size}"]
+            if marks.kept is not None:
+                most = most_bytes(budget)
+                kinds = "".join(str(int(kind)) for kind in as_bytes(size, marks.fences))
+                request += [f"keep={most}", f"mark-kinds={kinds}"]
+                findings.keep(marks.kept, most, {address + mark: kind for mark, kind in marks.fences.items()})
         counting = budget.counting(f"{model.upper()} executions")
         if to_first_failure or not divided(model, asked):
             given = [*request, *findings.seconds()]
@@ -111,6 +120,7 @@ def _explored(
         if marks is not None and model == "sc":
             marks.passes = findings.passes()
         findings.count_unseen(unseen(program))
+        findings.end_keeping()
         evaluated.update(findings.end.evaluated if findings.end is not None else ())
         if options.shorten and not interrupted:
             try:

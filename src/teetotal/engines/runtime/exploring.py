@@ -31,6 +31,7 @@ from teetotal.engines.runtime.messages import (
     Failed,
     Found,
     Loaded,
+    Overtakings,
     Progress,
     Restart,
     Stopped,
@@ -60,7 +61,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """Of a slice: the lines of what was found, and of its end."""
+    """Of a slice: the lines of what was found, of its end, and of the overtakings that were kept."""
 
     executions: int
     found: list[str]
@@ -70,6 +71,7 @@ class Told(msgspec.Struct, frozen=True):
     pasts: list[tuple[int, int]]
     restarts: int
     incomplete: bool
+    kept: list[str] = []
 
 
 def explore(item: tuple[Question, str, int, Slice]) -> PartAnswer[Told]:
@@ -120,6 +122,7 @@ class _Slice:
 
     def __init__(self) -> None:
         self.found: list[str] = []
+        self.kept: list[str] = []
         self.loaded = self.end = ""
         self.part: Explored | None = None
         self.executions = 0
@@ -131,9 +134,11 @@ class _Slice:
             case Loaded():
                 self.loaded = line.decode("ascii")
             case Restart():
-                self.found = []
+                self.found, self.kept = [], []
             case Found() | Failed():
                 self.found.append(line.decode("ascii"))
+            case Overtakings():
+                self.kept[told.number :] = [line.decode("ascii")]
             case Explored():
                 self.part = told
             case End():
@@ -159,6 +164,7 @@ class _Slice:
             part.found,
             max(restarts, part.restarts),
             part.incomplete,
+            self.kept,
         )
         return PartAnswer(part.left, part.asks, told, self.executions, self.over, beside=self.cpu if stays else 0.0)
 
@@ -260,7 +266,13 @@ def _together(
     """What was found and is not ``seen`` yet, and one end for all. What is not ``exhaustive`` is never complete."""
     ends: list[End] = []
     incomplete = not exhaustive
+    kept = 0
     for told in exploration.all_told():
+        for line in told.kept:
+            message = messages.decode(line.encode())
+            assert isinstance(message, Overtakings)
+            yield msgspec.structs.replace(message, number=kept)
+            kept += 1
         for line in told.found:
             message = messages.decode(line.encode())
             if (key := _key(message)) not in seen:

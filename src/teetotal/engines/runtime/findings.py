@@ -7,7 +7,7 @@ safety is an execution that the program itself went through.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from itertools import groupby
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.events import CHECKED, MODELS, Event, Location, ModelName
+from teetotal.answers.events import CHECKED, MODELS, Event, Kind, Location, ModelName
 from teetotal.answers.numbers import Verb
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
@@ -26,6 +26,7 @@ from teetotal.answers.violation import Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
+from teetotal.engines.executions.overtakings import Kept
 from teetotal.engines.runtime import driver, events, replaying, shortening, words
 from teetotal.engines.runtime.messages import (
     AnyMessage,
@@ -33,8 +34,10 @@ from teetotal.engines.runtime.messages import (
     Failed,
     Found,
     Loaded,
+    Overtakings,
     Progress,
     Restart,
+    StepRow,
     Stopped,
     Trouble,
     Unseen,
@@ -95,6 +98,25 @@ class Findings:
         self.executions = 0
         self.ended_early = ""
         self.isolated = True
+        self.kept: Kept | None = None
+        self.overtakings: list[Overtakings] = []
+        self.most_kept = 0
+        self.fences: Mapping[int, Kind] = {}  # marks that are fences where violations are told, by their addresses
+
+    def keep(self, kept: Kept, most: int, fences: Mapping[int, Kind]) -> None:
+        """The overtakings that are told, so many bytes at most."""
+        self.kept, self.most_kept, self.fences = kept, most, fences
+
+    def end_keeping(self) -> None:
+        if self.kept is None:
+            return
+        left = self.most_kept
+        for told in self.overtakings:
+            left -= len(told.piece)
+            if left < 0:
+                break
+            self.kept.pieces.append(told.piece)
+        self.kept.whole = left >= 0 and bool(self.overtakings) and all(told.whole for told in self.overtakings)
 
     def _watches(self, model: ModelName) -> bool:
         """Whether SC executions tell about the model: all that ask for robustness, and C11 in any case."""
@@ -132,6 +154,12 @@ class Findings:
                 self.violations = {model: [] for model in MODELS}
                 self.failures, self.reports, self.notes, self.undecided = [], [], [], False
                 self.orders = Orders(self.source, self.options, self.marks)
+                self.overtakings = []
+                if self.kept is not None:
+                    self.kept.told.clear()
+            case Overtakings():
+                assert told.number <= len(self.overtakings)
+                self.overtakings[told.number :] = [told]
             case Progress():
                 self.executions = told.executions
                 if counting is not None:
@@ -143,6 +171,8 @@ class Findings:
                 found = self._robustness(told)
                 self.violations[found.model].append(found)
                 self.reports.append((told, found))
+                if self.kept is not None:
+                    self.kept.told[found.model, told.at] = found
             case Failed():
                 self._failure(told)
             case Trouble(what="load"):
@@ -174,7 +204,7 @@ class Findings:
     def _robustness(self, told: Found) -> Violation:
         assert self.names is not None
         monitor = monitor_info(told.monitor)
-        execution = events.execution(told.steps, told.cells, self.names)
+        execution = events.execution(self._with_fences(told), told.cells, self.names)
         delayed_at, previous_at, deciding_at = told.report
         report = Report(monitor.name, monitor.model, delayed_at, previous_at, deciding_at, 0, 0, 0)
         steps = witness.schedule(execution.events, report, self.options.semantics)
@@ -196,6 +226,17 @@ class Findings:
             message=f"{_at(listed[deciding_at])} overtakes {_at(listed[delayed_at])}",
             replay=replaying.command(self.source, token, told.context, self.options.spurious),
         )
+
+    def _with_fences(self, told: Found) -> list[StepRow]:
+        """Its steps, with fences for the marks that are some."""
+        if not self.fences:
+            return told.steps
+        assert self.names is not None
+        kinds = {cell: self.fences.get(of.address - self.names.base) for cell, of in told.cells.items()}
+        return [
+            row if (kind := kinds.get(row.cell)) is None else replace(row, kind=int(kind), tag=0, cell=-1)
+            for row in told.steps
+        ]
 
     def _failure(self, failed: Failed) -> None:
         assert self.names is not None

@@ -170,6 +170,15 @@ class Executed(Message, frozen=True, tag="execution"):
     cells: Cells
 
 
+class Overtakings(Message, frozen=True, tag="overtakings"):
+    """Some of those that are kept, where that is asked for (core/overtakings). ``number``: so many came before it; what was
+    told from there on does not count any more. ``whole``: nothing was left out so far."""
+
+    number: int
+    piece: bytes
+    whole: bool
+
+
 class End(Message, frozen=True, tag="end"):
     """Of a search. ``stopped``: why, where it did not end by itself. ``whole``: why it was not explored in parts."""
 
@@ -231,7 +240,19 @@ class Whole(Message, frozen=True, tag="refused"):
 
 
 AnyMessage = (
-    Explored | Whole | Loaded | Restart | Progress | Found | Failed | Trouble | Stopped | Replayed | Executed | End
+    Explored
+    | Whole
+    | Loaded
+    | Restart
+    | Progress
+    | Found
+    | Failed
+    | Trouble
+    | Stopped
+    | Replayed
+    | Executed
+    | Overtakings
+    | End
 )
 _DECODER = msgspec.json.Decoder(AnyMessage)
 

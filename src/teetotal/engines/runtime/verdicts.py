@@ -101,6 +101,8 @@ def result(findings: Findings, command: str) -> CheckAnswer:
             notes += findings.orders.notes(end.assembly)
         else:
             models[model] = _model(findings, model, complete, proved)
+            if findings.kept is not None and proved:
+                findings.kept.proved |= {model}
     return CheckAnswer(
         input=findings.source.name,
         command=command,
