@@ -7,8 +7,8 @@
 
 namespace {
 
-// The first exception of a thread takes memory for what the C++ library keeps of it, or ends the process: it must not be
-// the one that says that there is none.
+// The first exception of a thread takes memory for what the C++ library keeps of it, or ends the process: it must not
+// be the one that says that there is none.
 void throw_once() {
   try {
     throw std::bad_alloc();

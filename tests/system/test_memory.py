@@ -65,6 +65,17 @@ def test_a_robust_program_is_as_safe_as_under_sc_however_many_states_it_has(tmp_
     assert any("robust there, so that it does what it does under SC" in note for note in answer["notes"])
 
 
+def test_states_that_are_too_many_are_no_proof_of_what_is_not_robust(tmp_path: Path) -> None:
+    """Store buffering beside it: TSO may do more than SC, and what was not explored is not known."""
+    buffering = LONG_BUFFERS.replace("    r = yield", '    yield st("z", 1)\n    r = yield').replace(
+        "    for number", '    yield ld("z")\n    for number'
+    )
+    (tmp_path / "long.py").write_text(buffering.replace("x=0, y=0", "x=0, y=0, z=0"))
+    status, (answer,) = asked(tmp_path, "check", "long.py", "--memory", "3", "--explore", "random:5", "--model", "tso")
+    assert (status, answer["verdict"]) == (3, "inconclusive")
+    assert (answer["models"]["sc"]["safe"], answer["models"]["tso"]["safe"]) == (True, None)
+
+
 def test_what_is_not_known_under_sc_is_not_known_of_a_robust_program(tmp_path: Path) -> None:
     (tmp_path / "long.py").write_text(LONG_BUFFERS)
     status, (answer,) = asked(tmp_path, "check", "long.py", "--states", "50")
