@@ -235,11 +235,14 @@ def test_numbers_of_any_size_are_kept_in_states_and_buffers(model: ModelName) ->
     assert observed(test, "0:r x y", model) == {(-(2**63), -(2**63), -(2**63))}
 
 
-def test_states_are_small() -> None:
+def test_states_are_small_and_those_on_the_way_to_findings_are_kept() -> None:
     """Buffers have up to 22 stores: as words of eight bytes the states took 60 MB, and as much again while these grew."""
     (dekker,) = load_text("dekker.py", DEKKER, trust=True)
     found = outcomes(dekker, "tso", budget=Budget(megabytes=32))
     assert (found.states, found.complete, len(found.values), len(found.failures)) == (312_217, True, 4, 8)
+    for failure in found.failures:
+        run = models.replay(dekker, "tso", failure.schedule, Semantics())
+        assert run.locals[failure.thread].status == "failed"
 
 
 @pytest.mark.parametrize("model", MODELS)
