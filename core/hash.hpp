@@ -1,7 +1,8 @@
-// Hashing of short sequences of words.
+// Hashing of short sequences of words, and of bytes.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace teetotal {
@@ -15,6 +16,17 @@ inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
 inline std::uint64_t hash_words(std::span<const std::int64_t> words) {
   std::uint64_t hash = 0x243F6A8885A308D3ULL ^ words.size();
   for (const std::int64_t word : words) hash = mix(hash, static_cast<std::uint64_t>(word) + 0x13198A2E03707344ULL);
+  return hash;
+}
+
+inline std::uint64_t hash_bytes(std::span<const std::uint8_t> bytes) {
+  std::uint64_t hash = 0x243F6A8885A308D3ULL ^ bytes.size();
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    const std::size_t left = bytes.size() - at;
+    std::memcpy(&word, bytes.data() + at, left < sizeof word ? left : sizeof word);
+    hash = mix(hash, word + 0x13198A2E03707344ULL);
+  }
   return hash;
 }
 

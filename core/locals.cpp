@@ -74,6 +74,16 @@ std::optional<Value> Locals::rmw(std::uint32_t thread, LocalId id, Value old) co
   return evaluate(instruction.value, values, old);
 }
 
+std::size_t Locals::bytes() const {
+  constexpr std::size_t kNode = 64;  // of a map, with what the allocator adds
+  std::size_t bytes = 0;
+  for (const Table& table : tables_)
+    bytes += table.states.capacity() * sizeof(Local) + table.registers.capacity() * sizeof(Value) +
+             table.successors.capacity() * sizeof(table.successors[0]) +
+             (table.states.size() + table.further.size() + table.by_hash.size() + table.by_standing.size()) * kNode;
+  return bytes;
+}
+
 LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jumps, std::vector<Value> registers) {
   const auto& code = program_.threads[thread].code;
   const auto stop = [&](Status status) {

@@ -56,6 +56,9 @@ class Locals {
   // What an rmw in this state writes if it reads `old`; nothing where its condition is 0.
   std::optional<Value> rmw(std::uint32_t thread, LocalId id, Value old) const;
 
+  // What all this takes, about.
+  std::size_t bytes() const;
+
   // By thread and instruction: the assertions that were evaluated. What never was, proves nothing.
   const std::set<std::pair<std::uint32_t, std::uint32_t>>& evaluated() const { return evaluated_; }
 

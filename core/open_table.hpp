@@ -37,6 +37,11 @@ class OpenTable {
     return entries_[place(hash, same)];
   }
 
+  // What it takes with so many entries, and while it is made larger.
+  std::size_t bytes(std::size_t used) const {
+    return (100 * used <= kPercent * entries_.size() ? 1 : 3) * entries_.size() * sizeof(Entry);
+  }
+
   // Before another entry than those `used` ones is made. Entries lie elsewhere afterwards.
   template <typename HashOf>
   void make_room(std::size_t used, HashOf hash_of) {

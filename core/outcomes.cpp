@@ -1,10 +1,32 @@
 #include "outcomes.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "hash.hpp"
 
 namespace teetotal {
+
+namespace {
+
+constexpr std::size_t kMostBytes = 10;  // of a number
+
+// Small ones, also below 0, in one byte, and larger ones in as many as they need: seven bits in each, the last below
+// 128.
+std::uint8_t* put_number(std::uint8_t* at, Value value) {
+  auto left = static_cast<std::uint64_t>(value) << 1U ^ static_cast<std::uint64_t>(value >> 63U);
+  for (; left >= 0x80; left >>= 7U) *at++ = static_cast<std::uint8_t>(left | 0x80U);
+  *at++ = static_cast<std::uint8_t>(left);
+  return at;
+}
+
+Value next_number(const std::uint8_t*& at) {
+  std::uint64_t value = *at & 0x7FU;
+  for (unsigned shift = 7; (*at++ & 0x80U) != 0; shift += 7) value |= std::uint64_t{*at & 0x7FU} << shift;
+  return static_cast<Value>(value >> 1U ^ (0 - (value & 1U)));
+}
+
+}  // namespace
 
 Outcomes::Outcomes(const Program& program, Model model, Semantics semantics, std::vector<Observable> observed)
     : locals_(program), model_(model), semantics_(semantics), observed_(std::move(observed)) {
@@ -13,22 +35,76 @@ Outcomes::Outcomes(const Program& program, Model model, Semantics semantics, std
   for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) initial.locals.push_back(locals_.start(thread));
   initial.memory = program.memory;
   initial.buffers.resize(locals_.threads());
-  offsets_.push_back(0);
   insert(initial, 0, {0, ScheduleStep::kIssue});
 }
 
 void Outcomes::explore(std::uint64_t max_states, std::uint64_t max_bytes, const std::function<bool()>& stop) {
-  constexpr std::size_t kPoll = 1 << 16;  // words of states: long buffers make states slow
+  try {
+    explore_all(max_states, max_bytes, stop);
+  } catch (const std::bad_alloc&) {
+    full_ = true;
+  }
+  keep_findings();
+}
+
+void Outcomes::explore_all(std::uint64_t max_states, std::uint64_t max_bytes, const std::function<bool()>& stop) {
+  constexpr std::size_t kPoll = 1 << 17;  // bytes: long buffers make states slow
   std::size_t polled = 0;
   while (next_ < states()) {
-    if (states() >= max_states || words_.size() * sizeof(Value) >= max_bytes) return;
-    if (words_.size() >= polled) {
+    if (states() >= max_states) return;
+    const std::size_t taken = bytes();
+    full_ = taken >= max_bytes;
+    if (full_) return;
+    if (taken >= polled) {
       if (stop()) return;
-      polled = words_.size() + kPoll;
+      polled = taken + kPoll;
     }
     expand(next_++);
   }
   complete_ = true;
+}
+
+// What is kept of all states and, of each outcome, what it takes to tell it, about.
+std::size_t Outcomes::bytes() const {
+  constexpr std::size_t kSoon = 1024;  // more states, before somebody asks again
+  constexpr std::size_t kOutcome = 500, kObserved = 40, kNode = 40;
+  return strings_.bytes() + places_.bytes() + parents_.bytes() + steps_.bytes() + known_.bytes(states() + kSoon) +
+         locals_.bytes() + outcomes_.size() * (kOutcome + kObserved * observed_.size()) + restless_.size() * kNode;
+}
+
+// Gives back what is not needed any more: all but the ways to what was found, whose states are numbered anew.
+void Outcomes::keep_findings() {
+  strings_ = {};
+  places_ = {};
+  known_ = decltype(known_)();
+  restless_ = {};
+  std::vector<std::uint32_t> number;  // from 1; 0: not needed
+  try {
+    number.resize(states());
+  } catch (const std::bad_alloc&) {
+    return;  // then they stay
+  }
+  const auto need = [&](std::uint32_t state) {
+    for (; number[state] == 0; state = parents_[state]) number[state] = 1;
+  };
+  need(0);
+  for (const Outcome& outcome : outcomes_) need(outcome.state);
+  for (const Failure& failure : failures_) need(failure.state);
+  if (deadlock_) need(*deadlock_);
+  if (livelock_) need(*livelock_);
+  std::uint32_t kept = 0;
+  for (std::uint32_t state = 0; state < states(); ++state) {
+    if (number[state] == 0) continue;
+    parents_[kept] = number[parents_[state]] - 1;
+    steps_[kept] = steps_[state];
+    number[state] = ++kept;
+  }
+  parents_.shorten(kept);
+  steps_.shorten(kept);
+  for (Outcome& outcome : outcomes_) outcome.state = number[outcome.state] - 1;
+  for (Failure& failure : failures_) failure.state = number[failure.state] - 1;
+  if (deadlock_) deadlock_ = number[*deadlock_] - 1;
+  if (livelock_) livelock_ = number[*livelock_] - 1;
 }
 
 std::vector<ScheduleStep> Outcomes::schedule(std::uint32_t state) const {
@@ -262,28 +338,33 @@ bool Outcomes::hangs(const State& state) {
   return true;
 }
 
-// A state as words: locals, memory, then for each thread its number of entries and the entries.
+// A state as numbers: locals, memory, then for each thread its number of entries and the entries.
 bool Outcomes::insert(const State& state, std::uint32_t parent, ScheduleStep step) {
-  scratch_.clear();
-  for (const LocalId id : state.locals) scratch_.push_back(id);
-  scratch_.insert(scratch_.end(), state.memory.begin(), state.memory.end());
+  std::size_t numbers = state.locals.size() + state.memory.size() + state.buffers.size();
+  for (const auto& buffer : state.buffers) numbers += 2 * buffer.size();
+  scratch_.resize(std::max(scratch_.size(), numbers * kMostBytes));
+  std::uint8_t* end = scratch_.data();
+  for (const LocalId id : state.locals) end = put_number(end, id);
+  for (const Value value : state.memory) end = put_number(end, value);
   for (const auto& buffer : state.buffers) {
-    scratch_.push_back(static_cast<Value>(buffer.size()));
+    end = put_number(end, static_cast<Value>(buffer.size()));
     for (const Entry& entry : buffer) {
-      scratch_.push_back(entry.address);
-      scratch_.push_back(entry.value);
+      end = put_number(end, entry.address == kMarker ? -1 : Value{entry.address});
+      end = put_number(end, entry.value);
     }
   }
-  known_.make_room(states(), [&](Known other) { return hash_words(words(other.index())); });
-  Known& there =
-      known_.at(hash_words(scratch_), [&](Known other) { return std::ranges::equal(words(other.index()), scratch_); });
+  const std::span<const std::uint8_t> string(scratch_.data(), end);
+  known_.make_room(states(), [](Known other) { return other.hash; });
+  const auto hash = static_cast<std::uint32_t>(hash_bytes(string));
+  Known& there = known_.at(
+      hash, [&](Known other) { return other.hash == hash && strings_.begins(places_[other.index()], string); });
   if (!there.free()) return false;
-  const auto index = static_cast<std::uint32_t>(states());
-  there.number = index + 1;
-  words_.insert(words_.end(), scratch_.begin(), scratch_.end());
-  offsets_.push_back(words_.size());
+  const std::uint32_t index = states_;
+  places_.push_back(strings_.add(string));
   parents_.push_back(parent);
   steps_.push_back(step);
+  there = {index + 1, hash};
+  ++states_;  // only now: memory may have ended on the way
   const auto report = [&](std::uint32_t thread) {
     const Local& local = locals_.at(thread, state.locals[thread]);
     if (local.status != Status::failed && local.status != Status::wild) return;
@@ -299,17 +380,18 @@ bool Outcomes::insert(const State& state, std::uint32_t parent, ScheduleStep ste
 }
 
 void Outcomes::load(std::uint32_t index, State& state) const {
-  const Value* word = words(index).data();
-  state.locals.clear();
-  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread)
-    state.locals.push_back(static_cast<LocalId>(*word++));
-  state.memory.assign(word, word + locals_.program().memory.size());
-  word += locals_.program().memory.size();
+  const std::uint8_t* at = strings_.at(places_[index]);
+  state.locals.resize(locals_.threads());
+  for (LocalId& id : state.locals) id = static_cast<LocalId>(next_number(at));
+  state.memory.resize(locals_.program().memory.size());
+  for (Value& value : state.memory) value = next_number(at);
   state.buffers.resize(locals_.threads());
   for (auto& buffer : state.buffers) {
-    buffer.clear();
-    for (Value left = *word++; left > 0; --left, word += 2)
-      buffer.push_back({static_cast<std::uint32_t>(word[0]), word[1]});
+    buffer.resize(static_cast<std::size_t>(next_number(at)));
+    for (Entry& entry : buffer) {
+      entry.address = static_cast<std::uint32_t>(next_number(at));
+      entry.value = next_number(at);
+    }
   }
 }
 

@@ -13,11 +13,16 @@
 // Final states and failed assertions are kept: a lone step is trusted only where it leads to a new state, so it cannot
 // postpone the others for ever. So are hangs (states in which every thread only goes round its loop): a lone step of a
 // thread that hangs leads to a state that hangs. Breadth-first order makes the schedule of each finding a short one.
+//
+// Memory. A state is a string of numbers of seven bits a byte, of which most take one. What is kept of all states is
+// counted, so that an exploration ends before its memory does; where that ends first all the same, it ends there, with
+// what it has found. Then all is given back but the ways to its findings: others have questions, too.
 #pragma once
 
 #include <functional>
 #include <unordered_set>
 
+#include "blocks.hpp"
 #include "open_table.hpp"
 #include "rounds.hpp"
 
@@ -52,11 +57,13 @@ class Outcomes {
  public:
   Outcomes(const Program& program, Model model, Semantics semantics, std::vector<Observable> observed);
 
-  // Explores until nothing is left, `max_states` are known or take `max_bytes`, or `stop` says so (asked now and then).
+  // Once: explores until nothing is left, `max_states` are known, `max_bytes` or all that there are are taken, or
+  // `stop` says so (asked now and then).
   void explore(std::uint64_t max_states, std::uint64_t max_bytes, const std::function<bool()>& stop);
 
   bool complete() const { return complete_; }  // every reachable state has been visited
-  std::uint64_t states() const { return parents_.size(); }
+  bool full() const { return full_; }          // it ended because its memory did
+  std::uint64_t states() const { return states_; }
   std::uint64_t cut() const { return cut_; }  // final states in which a loop's bound cut a thread
   const std::vector<Outcome>& outcomes() const { return outcomes_; }
   const std::vector<Failure>& failures() const { return failures_; }
@@ -79,6 +86,9 @@ class Outcomes {
   static constexpr std::uint32_t kMarker = ~0U;
 
   void find_private_locations();
+  void explore_all(std::uint64_t max_states, std::uint64_t max_bytes, const std::function<bool()>& stop);
+  std::size_t bytes() const;
+  void keep_findings();
   void expand(std::uint32_t index);
   bool enabled(const State& state, std::uint32_t thread) const;
   bool alone(const State& state, std::uint32_t thread) const;
@@ -90,9 +100,6 @@ class Outcomes {
   void finish(const State& state, std::uint32_t index);
   bool hangs(const State& state);
   void load(std::uint32_t index, State& state) const;
-  std::span<const Value> words(std::uint32_t index) const {
-    return {words_.data() + offsets_[index], offsets_[index + 1] - offsets_[index]};
-  }
 
   Locals locals_;
   Model model_;
@@ -100,17 +107,19 @@ class Outcomes {
   std::vector<Observable> observed_;
   std::vector<bool> private_;  // locations that one thread alone uses
 
-  std::vector<Value> words_;            // all states, one after the other
-  std::vector<std::uint64_t> offsets_;  // where each begins; one more at the end
-  std::vector<std::uint32_t> parents_;
-  std::vector<ScheduleStep> steps_;
+  std::uint32_t states_ = 0;
+  Strings strings_;                // of all states; none begins with another
+  Blocks<Strings::Place> places_;  // where each state's is
+  Blocks<std::uint32_t> parents_;  // in the end of those alone that lead to findings
+  Blocks<ScheduleStep> steps_;
   struct Known {
     std::uint32_t number = 0;  // index + 1
+    std::uint32_t hash = 0;
     bool free() const { return number == 0; }
     std::uint32_t index() const { return number - 1; }
   };
-  OpenTable<Known, 50> known_;  // states by their words
-  std::vector<Value> scratch_;
+  OpenTable<Known, 75> known_;  // states by their strings
+  std::vector<std::uint8_t> scratch_;
   State current_, successor_;
 
   std::vector<Outcome> outcomes_;
@@ -121,7 +130,7 @@ class Outcomes {
   std::unordered_set<std::uint64_t> restless_;  // threads, where they are, and memory: alone they count for ever
   std::uint64_t cut_ = 0;
   std::uint32_t next_ = 0;
-  bool complete_ = false;
+  bool complete_ = false, full_ = false;
 };
 
 }  // namespace teetotal

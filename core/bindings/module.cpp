@@ -3,7 +3,23 @@
 
 #include <nanobind/nanobind.h>
 
+#include <new>
+
+namespace {
+
+// The first exception of a thread takes memory for what the C++ library keeps of it, or ends the process: it must not
+// be the one that says that there is none.
+void throw_once() {
+  try {
+    throw std::bad_alloc();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+}  // namespace
+
 NB_MODULE(_core, m) {
+  throw_once();
   m.doc() = "The hot kernels of teetotal.";
   teetotal::bind_program(m);
   teetotal::bind_outcomes(m);

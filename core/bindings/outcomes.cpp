@@ -36,6 +36,7 @@ void bind_outcomes(nb::module_& m) {
           nb::arg("max_states"), nb::arg("max_bytes"), nb::arg("seconds"), nb::arg("watcher").none(),
           "True where the user interrupted it.")
       .def_prop_ro("complete", &Outcomes::complete)
+      .def_prop_ro("full", &Outcomes::full)
       .def_prop_ro("states", &Outcomes::states)
       .def_prop_ro("cut", &Outcomes::cut)
       .def_prop_ro("deadlock", &Outcomes::deadlock)

@@ -7,6 +7,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "module.hpp"
 #include "symbolic/accelerate.hpp"
@@ -257,6 +260,17 @@ void bind_symbolic(nb::module_& m) {
   m.def("verify_bounded", &bounded);
   m.def("verify_robust", &robust);
   m.def("verify_accelerate", &accelerate);
+  m.def(
+      "give_back_memory",
+      [](double seconds) {
+        nb::gil_scoped_release released;
+        if (!all_freed(seconds)) return;
+#ifdef __GLIBC__
+        malloc_trim(0);
+#endif
+      },
+      nb::arg("seconds"),
+      "What engines leave is freed, if that takes no longer, and is no part of this process any more.");
 }
 
 }  // namespace teetotal::symbolic

@@ -5,7 +5,9 @@
 
 namespace teetotal {
 
-SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions preemptions) {
+namespace {
+
+void interleave(System& system, Visitor& visitor, Preemptions preemptions, SearchResult& result) {
   struct Frame {
     std::uint32_t next = 0;       // the first thread not yet tried here
     std::uint32_t spent = 0;      // preemptions so far
@@ -13,7 +15,6 @@ SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions pre
     std::uint32_t branches = 0;   // that can be taken here
     std::uint32_t taken = 0;
   };
-  SearchResult result;
   std::vector<Event> execution;
   std::vector<Frame> frames{{}};
   std::size_t shared = 0;
@@ -43,7 +44,7 @@ SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions pre
       constexpr std::uint64_t kEstimate = 1024;
       const bool more = tally(result, system.ending());
       if (result.executions % kEstimate == 0) visitor.explored = fraction();
-      if (!visitor.visit(execution, shared) || !more) return result;
+      if (!visitor.visit(execution, shared) || !more) return;
       shared = execution.size();
     }
     bool advanced = false;
@@ -72,7 +73,12 @@ SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions pre
   }
   result.complete =
       result.cut == 0 && preemptions.most == Preemptions{}.most && preemptions.kinds == Preemptions{}.kinds;
-  return result;
+}
+
+}  // namespace
+
+SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions preemptions) {
+  return until_full([&](SearchResult& result) { interleave(system, visitor, preemptions, result); });
 }
 
 }  // namespace teetotal

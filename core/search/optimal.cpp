@@ -22,9 +22,10 @@ const Event* own_load(const Event& a, const Event& b) {
 }  // namespace
 
 SearchResult OptimalSearch::run() {
-  open_frame();
-  explore(0);
-  return result_;
+  return until_broken_off([&] {
+    open_frame();
+    explore(0);
+  });
 }
 
 // From where it stands, at an execution that shares so many events with the one before.

@@ -29,6 +29,7 @@
 #pragma once
 
 #include <deque>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <unordered_map>
@@ -45,7 +46,7 @@ inline constexpr std::size_t kMegabytes = 4096;
 
 class OptimalSearch {
  public:
-  // Wakeup trees can grow without bound: the search stops where they need more than `megabytes`.
+  // Wakeup trees can grow without bound: the search stops where they need more than `megabytes`, or all that there are.
   OptimalSearch(System& system, Visitor& visitor, std::size_t megabytes = kMegabytes)
       : system_(system),
         visitor_(visitor),
@@ -77,6 +78,8 @@ class OptimalSearch {
     std::uint32_t done = 0;  // branches explored from here
   };
 
+  template <class Search>
+  SearchResult until_broken_off(Search search);
   void explore(std::size_t shared);
   bool extend();
   void push(std::uint32_t thread, Node* subtree);
@@ -173,6 +176,17 @@ class OptimalSearch {
   std::vector<Ask> asks_;
   std::set<std::pair<std::uint64_t, std::uint64_t>> asked_;  // hashes of these
   bool finished_ = false;
+  bool broken_off_ = false;  // memory ended in the midst of an execution: what is left of the part is not known
 };
+
+template <class Search>
+SearchResult OptimalSearch::until_broken_off(Search search) {
+  try {
+    search();
+  } catch (const std::bad_alloc&) {
+    broken_off_ = result_.full = true;
+  }
+  return result_;
+}
 
 }  // namespace teetotal

@@ -7,9 +7,10 @@
 namespace teetotal {
 
 SearchResult OptimalSearch::run(const Part& part) {
-  stand_at(part);
-  explore(part.known);
-  return result_;
+  return until_broken_off([&] {
+    stand_at(part);
+    explore(part.known);
+  });
 }
 
 void OptimalSearch::stand_at(const Part& part) {
@@ -104,8 +105,13 @@ std::vector<Branch> OptimalSearch::harvest(const Node* node, bool above) const {
   return branches;
 }
 
-// What is left, between two executions.
+// What is left, between two executions. Nobody goes on with what was broken off.
 Part OptimalSearch::rest() const {
+  if (broken_off_)
+    return {.buffers = system_.buffers(),
+            .base = path_.size(),
+            .path = path_,
+            .levels = std::vector<Part::Level>(path_.size() + 1)};
   Part part{.buffers = system_.buffers(), .finished = finished_, .base = base_};
   part.path = finished_ ? path_ : execution_;
   part.known = part.path.size();

@@ -52,8 +52,7 @@ void walk(System& system, std::vector<Event>& execution, std::vector<std::uint32
 
 // The walks of a range, each by `one(number, execution)`, until the visitor has enough.
 template <typename One>
-SearchResult sample(System& system, Visitor& visitor, Walks walks, One one) {
-  SearchResult result;
+void sample(System& system, Visitor& visitor, Walks walks, SearchResult& result, One one) {
   std::vector<Event> execution;
   std::vector<std::uint32_t> before;
   for (std::uint64_t number = walks.from; number < walks.until; ++number) {
@@ -64,9 +63,8 @@ SearchResult sample(System& system, Visitor& visitor, Walks walks, One one) {
     for (const Event& event : execution) before.push_back(event.thread);
     const bool more = tally(result, system.ending());
     visitor.explored = static_cast<double>(number + 1) / static_cast<double>(walks.until);
-    if (!visitor.visit(execution, shared) || !more || visitor.pause) break;
-  }
-  return result;  // a sample is never complete
+    if (!visitor.visit(execution, shared) || !more || visitor.pause) return;
+  }  // a sample is never complete
 }
 
 }  // namespace
@@ -94,11 +92,12 @@ std::string to_text(const WalksPart& part, std::uint64_t walked) {
 
 SearchResult random_walks(System& system, Visitor& visitor, Walks walks, std::uint64_t seed) {
   std::vector<std::uint32_t> enabled;
-  return sample(system, visitor, walks, [&](std::uint64_t number, std::vector<Event>& execution) {
+  const auto one = [&](std::uint64_t number, std::vector<Event>& execution) {
     Generator generator(seed, number);
     walk(system, execution, enabled,
          [&](const auto& threads, std::size_t) { return threads[below(generator, threads.size())]; });
-  });
+  };
+  return until_full([&](SearchResult& result) { sample(system, visitor, walks, result, one); });
 }
 
 SearchResult pct(System& system, Visitor& visitor, Walks walks, std::uint32_t depth, std::uint64_t seed) {
@@ -122,9 +121,11 @@ SearchResult pct(System& system, Visitor& visitor, Walks walks, std::uint32_t de
     });
     if (number < kMeasured) length = std::max<std::uint64_t>(length, execution.size());
   };
-  std::vector<Event> measured;
-  for (std::uint64_t number = 0; number < std::min(walks.from, kMeasured); ++number) one(number, measured);
-  return sample(system, visitor, walks, one);
+  return until_full([&](SearchResult& result) {
+    std::vector<Event> measured;
+    for (std::uint64_t number = 0; number < std::min(walks.from, kMeasured); ++number) one(number, measured);
+    sample(system, visitor, walks, result, one);
+  });
 }
 
 }  // namespace teetotal

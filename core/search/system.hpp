@@ -10,6 +10,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -192,6 +193,18 @@ inline bool tally(SearchResult& result, const Ending& ending) {
   result.vain += ending.vain;
   result.endless = result.endless || ending.endless;
   return !ending.endless;
+}
+
+// What a search counts until it ends, or its memory does: what was seen by then is kept.
+template <class Search>
+SearchResult until_full(Search search) {
+  SearchResult result;
+  try {
+    search(result);
+  } catch (const std::bad_alloc&) {
+    result.full = true;
+  }
+  return result;
 }
 
 }  // namespace teetotal

@@ -194,6 +194,8 @@ class Job(msgspec.Struct, frozen=True):
                     answers.append(check(subject, self.options, watcher=watcher, scale=scale))
             except Interrupted as interrupt:
                 return Done([*answers, interrupt.answer], refusals, interrupted=True)  # type: ignore[list-item]
+            except MemoryError:  # what is known of others stays
+                return Done(answers, refusals, undecided=self.undecided(MEMORY_IS_USED_UP))
             except TeetotalError as error:
                 refusals.append(self.refusal(error))
         return Done(answers, refusals)

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 import pytest
 
+from large_programs import DEKKER
 from small_programs import MFENCE, SFENCE, cas, fetch_add, ld, lock, program, st, unlock
 from teetotal import models
 from teetotal.answers.events import MODELS, ModelName, Semantics
@@ -15,8 +16,10 @@ from teetotal.engines.states import outcomes
 from teetotal.engines.states.outcomes import Outcomes
 from teetotal.programs.expressions import Addr, Const, Expr, Final, Op, Reg, evaluate
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Instruction, Load, Program, Rmw, Store, Thread
+from teetotal.programs.python.loader import load_text
 
 RMW_ADDRESS = Semantics(rmw="address")
+RELAXED: tuple[ModelName, ...] = ("tso", "pso")
 
 
 def observed(
@@ -199,8 +202,47 @@ def test_an_access_that_goes_astray_is_told() -> None:
 
 def test_outcomes_stop_where_the_given_memory_ends() -> None:
     found = outcomes(program([st("x", 1), Branch(target=0)]), "tso", max_states=2000, budget=Budget(megabytes=1))
+    assert found.full
     assert not found.complete
     assert found.states < 2000
+
+
+def test_a_bound_on_states_is_not_one_on_memory() -> None:
+    found = outcomes(program([st("x", 1), Branch(target=0)]), "tso", max_states=20)
+    assert not found.complete
+    assert not found.full
+
+
+def test_what_was_found_when_memory_ends_is_kept_with_the_way_to_it() -> None:
+    """Whoever stores for ever fills any memory; the others' failure is found before."""
+    endless = [st("x", 1), ld("q", "y"), Branch(target=0)]
+    test = program(endless, [st("y", 1), ld("r", "x"), Assert(condition=Reg("r"))])
+    for model in RELAXED:
+        found = outcomes(test, model, budget=Budget(megabytes=1))
+        assert found.full
+        (failure,) = found.failures
+        assert models.replay(test, model, failure.schedule, Semantics()).locals[1].status == "failed"
+
+
+@pytest.mark.parametrize("model", RELAXED)
+def test_numbers_of_any_size_are_kept_in_states_and_buffers(model: ModelName) -> None:
+    numbers = [0, 1, -1, 63, 64, -64, -65, 8191, 8192, -8193, 2**31, -(2**31) - 1, 2**63 - 1, -(2**63)]
+    stores = [st(address, number) for number in numbers for address in ("x", "y")]
+    stores[9:9] = [SFENCE]
+    test = program([*stores, MFENCE, ld("r", "x")], [ld("s", "x"), ld("t", "y")])
+    assert {s for (s,) in observed(test, "1:s", model)} == set(numbers)
+    assert {t for (t,) in observed(test, "1:t", model)} == set(numbers)
+    assert observed(test, "0:r x y", model) == {(-(2**63), -(2**63), -(2**63))}
+
+
+def test_states_are_small_and_those_on_the_way_to_findings_are_kept() -> None:
+    """Buffers have up to 22 stores: as words of eight bytes the states took 60 MB, and as much again while these grew."""
+    (dekker,) = load_text("dekker.py", DEKKER, trust=True)
+    found = outcomes(dekker, "tso", budget=Budget(megabytes=32))
+    assert (found.states, found.complete, len(found.values), len(found.failures)) == (312_217, True, 4, 8)
+    for failure in found.failures:
+        run = models.replay(dekker, "tso", failure.schedule, Semantics())
+        assert run.locals[failure.thread].status == "failed"
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -109,9 +109,10 @@ def test_limits_make_it_inconclusive() -> None:
     stopped = verify(graph, "tso", budget=Budget(seconds=0.0))
     assert stopped.verdict is Verdict.INCONCLUSIVE
     assert "time" in stopped.why
-    stopped = verify(graph, "tso", budget=Budget(megabytes=1))
+    endless = compile_text((PROGRAMS / "ticket.pml").read_text().replace("byte", "int"))
+    stopped = verify(endless, "tso", budget=Budget(megabytes=5))
     assert stopped.verdict is Verdict.INCONCLUSIVE
-    assert "memory" in stopped.why
+    assert "memory: more than 5 MB" in stopped.why
 
 
 def test_an_endless_counter_is_named() -> None:

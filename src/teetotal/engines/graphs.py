@@ -64,7 +64,7 @@ def enumerated(program: Program, release_sequence: c11.ReleaseSequence, budget: 
                 complete = complete and local.status != "cut"
             if c11.final(program, state):
                 values.add(program.outcome(state.locals, state.memory()))
-    except c11.TooMany:
+    except (c11.TooMany, MemoryError):
         complete = False
     return Enumerated(values, list(failures), complete, count)
 

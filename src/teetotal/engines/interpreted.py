@@ -7,6 +7,9 @@ executions alone, watched by monitors (``executions``). A violation of either is
 
 The two check each other. A robust program has SC's outcomes and no others, so an outcome that SC lacks is a violation of
 robustness, whatever the monitors were able to see; and if they claim to have proved the opposite, that is a ``Fault``.
+They stand in for each other, too: each has the memory that is given, and tells what it has found when that is used up.
+Where a model has more states than that, a robust program is as safe there as it is under SC (docs/explanation/waiting.md,
+b), and one that is not robust is known not to be.
 """
 
 from __future__ import annotations
@@ -72,9 +75,10 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
             budget=budget,
             symmetry=options.symmetry,
         )
-    results: dict[ModelName, ModelAnswer] = {
-        model: _model_result(program, model, reached, watched, options) for model in asked
-    }
+    results: dict[ModelName, ModelAnswer] = {}
+    for model in asked:
+        as_sc = model != "sc" and results["sc"].safe is True and watched is not None and watched.proves(model)
+        results[model] = _model_result(program, model, reached, watched, options, as_sc=as_sc)
     found = hazards.hazards(program) if c11 and not options.races else []
     if c11 and watched is not None:
         safe = results["sc"].safe
@@ -95,10 +99,15 @@ def _model_result(
     everywhere: Mapping[ModelName, Outcomes],
     watched: Robustness | None,
     options: CheckOptions,
+    *,
+    as_sc: bool,
 ) -> ModelAnswer:
+    """``as_sc``: it has the final states of SC and no others, and nothing fails or hangs there."""
     reached = everywhere[model]
     violations = safety_violations(program, model, reached, options.semantics)
-    safe = False if violations else True if reached.complete else None
+    stands_in = as_sc and not violations and not reached.complete and not reached.cut
+    values, complete = (everywhere["sc"].values, True) if stands_in else (reached.values, reached.complete)
+    safe = False if violations else True if complete else None
     robust: bool | None = True if model == "sc" else None
     triage: Triage | None = None
     if model != "sc" and watched is not None and model in watched.violations:
@@ -108,18 +117,18 @@ def _model_result(
         new = _new_results(program, model, everywhere, options.semantics) if compared else []
         triage = triaged(robust, safe if compared or not safe else None, new_result=bool(new))
         violations = violations + cycles + new
-    word, positive, negative = observation(program, reached.values)
+    word, positive, negative = observation(program, values)
     holds = both(robust, safe) if options.goal != "safe" else safe
     return ModelAnswer(
         verdict=Verdict.of(holds),
         robust=robust,
         safe=safe,
-        complete=reached.complete,
+        complete=complete,
         violations=violations,
-        observation=word if program.condition is not None and (reached.complete or word == "Sometimes") else None,
+        observation=word if program.condition is not None and (complete or word == "Sometimes") else None,
         positive=positive if program.condition is not None else None,
         negative=negative if program.condition is not None else None,
-        outcomes=[story.named(program, values) for values in sorted(filtered(program, reached.values))],
+        outcomes=[story.named(program, final) for final in sorted(filtered(program, values))],
         states=reached.states,
         triage=triage,
     )
@@ -210,7 +219,11 @@ def _answer(
         if found.cut:
             notes.append(f"{model.upper()}: a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
         elif not found.complete:
-            notes.append(f"{model.upper()}: stopped after {found.states:,} states; see --time, --states and --memory")
+            stopped = f"{model.upper()}: stopped after {found.states:,} states"
+            far = f", which is as far as {options.max_megabytes:,} MB go; see --memory"
+            notes.append(stopped + (far if found.full else "; see --time, --states and --memory"))
+            if results[model].complete:
+                notes[-1] = f"{stopped}; the program is robust there, so that it does what it does under SC"
     if watched is not None:
         notes += watched.notes
     notes += vacuous(program, reached.values())
@@ -220,7 +233,7 @@ def _answer(
         name=program.name,
         models=results,
         verdict=sum((result.verdict for result in results.values()), Verdict.SAFE),
-        complete=all(found.complete for found in reached.values()) and (watched is None or watched.complete),
+        complete=all(results[model].complete for model in reached) and (watched is None or watched.complete),
         seconds=budget.passed,
         executions=None if watched is None else watched.executions,
         blocked=None if watched is None else watched.blocked,

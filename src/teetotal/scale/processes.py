@@ -133,12 +133,15 @@ def spent(process: int) -> float:
 
 
 def largest(process: int) -> int:
-    """Bytes in memory of that process, or of the largest that descends from it, without those that are watched already."""
+    """Bytes in memory of that process, or of the largest that descends from it, without those that are watched already.
+    What is a file's, as a library's code, is not counted: it comes into memory as it is used, also in a process that its
+    own limit, which counts addresses, has yet to stop, and which then tells what it knows."""
     found = 0
-    with contextlib.suppress(OSError, IndexError):
+    with contextlib.suppress(OSError, ValueError):
         if _read(f"/proc/{process}/comm").startswith(_WATCHFUL.encode()):
             return 0
-        found = int(_read(f"/proc/{process}/statm").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        _, resident, shared, *_ = map(int, _read(f"/proc/{process}/statm").split())
+        found = (resident - shared) * os.sysconf("SC_PAGE_SIZE")
     return max([found, *map(largest, children(process))])
 
 

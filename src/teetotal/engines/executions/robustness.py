@@ -173,27 +173,34 @@ class _Search:
 
     def run(self, strategy: Strategy) -> None:
         for self.searched in strategy.rounds():
-            divided = self.searched.name in watched.DIVIDED and not self.budget.scale.alone
-            findings = self._in_parts() if divided else None
-            if findings is None:
-                findings = self._alone()
-            self.executions += self.result.executions
-            self.blocked += self.result.blocked
-            for places, (number, triple, schedule, racy) in findings:
-                if self.result.endless and len(schedule) > MOST_TOLD:
-                    continue
-                if racy:
-                    self._add_race(weak.race(self.program, triple, schedule, self.semantics, self.whole_races))
-                    continue
-                for renamed in exchanged(schedule, schedule[triple[0]], schedule[-1], self.twins):
-                    found = self._violation(self.watching[number], triple, renamed)
-                    alike = (known for known in self.violations[found.model] if known.shape == found.shape)
-                    if (known := next(alike, None)) is None:
-                        self.violations[found.model].append(found)
-                    if self.kept is not None:
-                        self.kept.told[found.model, places] = known or found
-            if self.over or self.result.endless or not self.result.bounded:
+            self.result = Counts(0, 0, 0, complete=False)
+            try:
+                self._search()
+            except MemoryError:  # what was told by then stays
+                self.result = self.result._replace(complete=False, full=True)
+            if self.over or self.result.full or self.result.endless or not self.result.bounded:
                 break
+
+    def _search(self) -> None:
+        divided = self.searched.name in watched.DIVIDED and not self.budget.scale.alone
+        findings = self._in_parts() if divided else None
+        if findings is None:
+            findings = self._alone()
+        self.executions += self.result.executions
+        self.blocked += self.result.blocked
+        for places, (number, triple, schedule, racy) in findings:
+            if self.result.endless and len(schedule) > MOST_TOLD:
+                continue
+            if racy:
+                self._add_race(weak.race(self.program, triple, schedule, self.semantics, self.whole_races))
+                continue
+            for renamed in exchanged(schedule, schedule[triple[0]], schedule[-1], self.twins):
+                found = self._violation(self.watching[number], triple, renamed)
+                alike = (known for known in self.violations[found.model] if known.shape == found.shape)
+                if (known := next(alike, None)) is None:
+                    self.violations[found.model].append(found)
+                if self.kept is not None:
+                    self.kept.told[found.model, places] = known or found
 
     def _counting(self) -> Watcher | None:
         return None if self.counting is None else partial(_counting_on, self.counting, self.executions)

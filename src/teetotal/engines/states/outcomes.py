@@ -27,8 +27,8 @@ class Failure(NamedTuple):
 
 class Outcomes(NamedTuple):
     """``values`` are the outcomes over ``program.observed``; ``schedule`` tells how to reach one. ``complete`` is True
-    where every reachable state was visited and no loop's bound cut a thread. ``evaluated`` are the assertions that were,
-    by thread and instruction."""
+    where every reachable state was visited and no loop's bound cut a thread. ``full``: memory ended before that, and this
+    is what was found by then. ``evaluated`` are the assertions that were, by thread and instruction."""
 
     values: set[Outcome]
     schedule: Callable[[Outcome], tuple[Step, ...]]
@@ -37,6 +37,7 @@ class Outcomes(NamedTuple):
     livelock: tuple[Step, ...] | None
     states: int
     complete: bool
+    full: bool
     cut: bool
     interrupted: bool
     evaluated: set[tuple[int, int]]
@@ -59,6 +60,13 @@ def outcomes(
             encode(program), MODELS.index(model), encode_semantics(semantics), encode_observed(program)
         )
         interrupted = found.explore(max_states, megabytes << 20, budget.left, counting)
+    try:
+        return _told(program, found, interrupted)
+    except MemoryError:  # there are more than can be told
+        return _nothing(found.states, interrupted)
+
+
+def _told(program: Program, found: _core.Outcomes, interrupted: bool) -> Outcomes:
     names = list(program.memory)
     states = {tuple(values): state for values, state in found.outcomes}
 
@@ -76,9 +84,27 @@ def outcomes(
         livelock=None if found.livelock is None else schedule(found.livelock),
         states=found.states,
         complete=found.complete and not found.cut,
+        full=found.full,
         cut=bool(found.cut),
         interrupted=interrupted,
         evaluated=found.evaluated,
+    )
+
+
+def _nothing(states: int, interrupted: bool) -> Outcomes:
+    """What is known where not even that can be told."""
+    return Outcomes(
+        values=set(),
+        schedule=lambda outcome: (),
+        failures=[],
+        deadlock=None,
+        livelock=None,
+        states=states,
+        complete=False,
+        full=True,
+        cut=False,
+        interrupted=interrupted,
+        evaluated=set(),
     )
 
 

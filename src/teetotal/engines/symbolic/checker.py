@@ -72,7 +72,9 @@ def check(
     check_form(certificate, program, model)
     try:
         return _Checker(program, certificate, model, semantics, tick).run()
-    except (ProgramError, ArithmeticError, AssertionError, LookupError, MemoryError, ValueError) as error:
+    except MemoryError:
+        raise Rejected("there is not enough memory to follow it") from None
+    except (ProgramError, ArithmeticError, AssertionError, LookupError, ValueError) as error:
         # The form is right, so the program itself stumbled: over registers that it never has.
         raise Rejected(f"it has a control state that the program cannot be in: {error}") from error
 

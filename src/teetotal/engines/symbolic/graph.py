@@ -112,8 +112,8 @@ class ControlGraph:
     def number(self, process: int, state: Control) -> int:
         numbers = self._numbers[process]
         if state not in numbers:
-            numbers[state] = len(self.controls[process])
-            self.controls[process].append(state)
+            self.controls[process].append(state)  # first: where memory ends in between, nobody else gets its number
+            numbers[state] = len(self.controls[process]) - 1
         return numbers[state]
 
     def needs(self, process: int, state: Control, action: Atomically) -> int:

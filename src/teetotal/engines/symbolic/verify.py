@@ -57,6 +57,14 @@ def interrupted(model: ModelName) -> Outcome:
 class OutOfBudget(Exception):
     """A limit is hit."""
 
+    def __init__(self, message: str, memory: bool = False) -> None:
+        super().__init__(message)
+        self.memory = memory
+
+    @classmethod
+    def of_memory(cls, most: float | None) -> OutOfBudget:
+        return cls(f"memory: {'there is no more' if most is None else f'more than {most:g} MB'}", memory=True)
+
 
 class Watch:
     """What the kernels call now and then: tells how far they are, and ends the run when the budget is used up."""
@@ -67,14 +75,15 @@ class Watch:
         self.model: ModelName = model
         self.counting = budget.counting(f"{model.upper()} states")
         self.started = time.process_time()
+        self.before = _megabytes()
         self.states = 0
 
     def __call__(self, states: int = 0, fraction: float = 0.0) -> None:
         self.states = states or self.states
         if self.budget.over:
             raise OutOfBudget(f"time: more than {self.budget.seconds:g} s")
-        if self.budget.megabytes is not None and _megabytes() > self.budget.megabytes:
-            raise OutOfBudget(f"memory: more than {self.budget.megabytes:g} MB")
+        if self.budget.megabytes is not None and _megabytes() - self.before > self.budget.megabytes:
+            raise OutOfBudget.of_memory(self.budget.megabytes)
         if self.counting is not None:
             self.counting(self.states, fraction)
 
@@ -83,7 +92,11 @@ class Watch:
         seconds = time.process_time() - self.started
         return Outcome(verdict=verdict, model=self.model, states=states, seconds=seconds, why=why, **more)
 
-    def given_up(self, reason: OutOfBudget, graph: ControlGraph) -> Outcome:
+    def given_up(self, reason: OutOfBudget | MemoryError, graph: ControlGraph) -> Outcome:
+        if isinstance(reason, MemoryError):
+            reason = OutOfBudget.of_memory(self.budget.megabytes)
+        if reason.memory:
+            _core.give_back_memory(min(self.budget.left, 60.0))  # the next question may be an easier one
         growing = graph.growing()
         why = f"{reason}; {growing}" if growing else str(reason)
         return self.outcome(Verdict.INCONCLUSIVE, self.states, why)
@@ -122,7 +135,7 @@ def verify(
             answer = found["answer"]
         else:
             raise TeetotalError(f"no engine {engine!r}: saturate, accelerate, or bounded:N")
-    except OutOfBudget as reason:
+    except (OutOfBudget, MemoryError) as reason:
         return watch.given_up(reason, graph)
     schedule: list[ScheduleStep] = []
     replay = None
@@ -161,7 +174,7 @@ def robust(
         graph = graph.events_only
         present = [site in fences for site in range(len(graph.program.sites))]
         found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)
-    except OutOfBudget as reason:
+    except (OutOfBudget, MemoryError) as reason:
         return watch.given_up(reason, graph)
     if found["answer"] == "safe":
         return watch.outcome(Verdict.SAFE, found["states"])
