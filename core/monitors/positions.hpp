@@ -340,15 +340,19 @@ class Positions {
   TEETOTAL_INLINE bool settled(const Slot& past, std::size_t c, const Event& e, std::uint64_t index) const {
     if (question_.wanted == nullptr || e.kind == Kind::rmw) return false;
     const Bounds limits = bounds(past, c, e);
-    const bool read = e.kind == Kind::ld;
-    const std::size_t first = read ? limits.known : at(slots_.data(), writes_[c][limits.known]).plain;
-    for (std::size_t k = first; k > 0; --k) {
+    const auto known = [&](std::size_t k) {  // or not overtaken
       const std::uint32_t models = limits.models(k) & models_;
-      if (models == 0) return true;
       const std::uint32_t delayed = at(slots_.data(), writes_[c][k]).location;
-      if (!question_.wanted->knows(delayed, past.location, e.location, models)) return false;
-      if (k == first && !(read && question_.older != nullptr && question_.older->waits(index))) return true;
-    }
+      return models == 0 || question_.wanted->knows(delayed, past.location, e.location, models);
+    };
+    const bool read = e.kind == Kind::ld;
+    std::size_t k = read ? limits.known : at(slots_.data(), writes_[c][limits.known]).plain;
+    if (!known(k)) return false;
+    if (!read || question_.older == nullptr || !question_.older->waits(index)) return true;
+    // The newest that leads on is the one to report. (Of the others that are overtaken, nothing need be known then.)
+    const std::size_t newest = index_of(at(slots_.data(), writes_[c][k]));
+    while (limits.models(--k) != 0)
+      if (!known(k)) return question_.older->possible(e.thread, index, newest);
     return true;
   }
 

@@ -91,7 +91,7 @@ def test_as_those_that_count_by_thread() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("threads", "locations", "writes"),
-    [(2, 2, 300), (70, 3, 100), (3, 300, 400), (2, 9, 40), (2, 17, 60), (2, 33, 120), (3, 3, 3000)],
+    [(2, 2, 1500), (70, 3, 100), (3, 300, 400), (2, 9, 40), (2, 17, 60), (2, 33, 120), (3, 3, 3000)],
     ids=["writes", "threads", "addresses", "nine", "seventeen", "thirty-three", "long"],
 )
 def test_where_there_is_more_than_it_has_room_for(name: str, threads: int, locations: int, writes: int) -> None:
