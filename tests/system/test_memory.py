@@ -15,8 +15,10 @@ from large_programs import DEKKER, LIMITED, LONG_BUFFERS
 from teetotal import checking
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.checking import Job
 from teetotal.engines import interpreted
+from teetotal.programs import litmus
 
 ROOT = Path(__file__).parents[2]
 TICKET = (ROOT / "benchmarks" / "promela" / "ticket.pml").read_text().replace("byte", "int")
@@ -78,6 +80,22 @@ def test_states_that_are_too_many_are_no_proof_of_what_is_not_robust(tmp_path: P
     status, (answer,) = asked(tmp_path, "check", "long.py", "--memory", "3", "--explore", "random:5", "--model", "tso")
     assert (status, answer["verdict"]) == (3, "inconclusive")
     assert (answer["models"]["sc"]["safe"], answer["models"]["tso"]["safe"]) == (True, None)
+
+
+@pytest.mark.parametrize("states", [14, 20, 24])
+def test_sc_does_not_stand_in_for_what_was_found_not_to_be_robust(states: int) -> None:
+    """All SC executions were watched, and something was found: SC's outcomes are not all of TSO's."""
+    program = litmus.read(
+        "X86_64 SB\n{ uint64_t x; uint64_t y; }\n P0 | P1 ;\n movq $1,(x) | movq $1,(y) ;\n"
+        " movq (y),%rax | movq (x),%rax ;\nexists (0:rax=0 /\\ 1:rax=0)\n",
+        "SB.litmus",
+    )
+    answer = interpreted.check(program, CheckOptions(models=("tso",), max_states=states), Budget())
+    assert (answer.models["sc"].safe, answer.models["sc"].observation) == (True, "Never")
+    found = answer.models["tso"]
+    assert (found.robust, found.safe, found.complete, found.observation) == (False, None, False, None)
+    assert (answer.complete, answer.triage) == (False, "unknown")
+    assert not any("does what it does under SC" in note for note in answer.notes)
 
 
 def test_what_is_not_known_under_sc_is_not_known_of_a_robust_program(tmp_path: Path) -> None:

@@ -77,7 +77,8 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
         )
     results: dict[ModelName, ModelAnswer] = {}
     for model in asked:
-        as_sc = model != "sc" and results["sc"].safe is True and watched is not None and watched.proves(model)
+        robust = watched is not None and watched.proves(model) and not watched.violations[model]
+        as_sc = model != "sc" and results["sc"].safe is True and robust
         results[model] = _model_result(program, model, reached, watched, options, as_sc=as_sc)
     found = hazards.hazards(program) if c11 and not options.races else []
     if c11 and watched is not None:
@@ -102,7 +103,7 @@ def _model_result(
     *,
     as_sc: bool,
 ) -> ModelAnswer:
-    """``as_sc``: it has the final states of SC and no others, and nothing fails or hangs there."""
+    """``as_sc``: it is robust, so that it has the final states of SC and no others, and nothing fails or hangs there."""
     reached = everywhere[model]
     violations = safety_violations(program, model, reached, options.semantics)
     stands_in = as_sc and not violations and not reached.complete and not reached.cut
