@@ -7,6 +7,7 @@ import os
 import random
 import time
 from collections import Counter
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from teetotal import _core, models
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Event, Issue, Kind, ModelName, Semantics
 from teetotal.engines.executions import monitors
-from teetotal.engines.executions.monitors import MONITORS, Columns, Stream
+from teetotal.engines.executions.monitors import MONITORS, Columns, Report, Stream, witness
 from teetotal.programs.program import Program
 
 SEED = time.time_ns() if os.environ.get("TEETOTAL_PROFILE") == "fuzz" else 20
@@ -475,3 +476,15 @@ def test_nothing_to_monitor() -> None:
 
 def test_examples_in_the_documentation() -> None:
     assert doctest.testmod(monitors).failed == 0
+
+
+@pytest.mark.parametrize("model", ["tso", "pso"])
+def test_a_witness_of_many_stores_has_few_constraints(model: Literal["tso", "pso"]) -> None:
+    """Not one for each two stores of a thread: a loop with thousands of them before the violation is told as fast."""
+    stores = [Event(0, number, Kind.ST, f"a{number % 64}") for number in range(3000)]
+    left = [Event(0, 3000, Kind.ST, "x"), Event(0, 3001, Kind.LD, "y")]
+    events = [*stores, *left, Event(1, 0, Kind.ST, "y"), Event(1, 1, Kind.LD, "x")]
+    report = Report("", model, 3000, 3002, 3003, 0, 0, 0)
+    edges = witness._Constraints(events, report, Semantics()).edges()
+    assert sum(map(len, edges.values())) < 5 * len(events)
+    assert len(witness.schedule(events, report)) == 2 * 3002 + 2

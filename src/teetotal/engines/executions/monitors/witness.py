@@ -96,34 +96,35 @@ class _Constraints:
         for thread in {self.events[number].thread for number in self.numbers}:
             own = [number for number in self.numbers if self.events[number].thread == thread]
             yield from (((a, False), (b, False)) for a, b in pairwise(own))
-            pending: list[
-                tuple[int, int]
-            ] = []  # stores, each with the sfences before it, that what follows must ask for
-            fences = 0
+            # Stores that what follows must ask for: the last of each address since the last sfence, and those before it.
+            # What is behind these is behind earlier ones.
+            recent: dict[str | None, int] = {}
+            older: list[int] = []
             for number in own:
                 event = self.events[number]
-                kept = [entry for entry in pending if self._kept(entry, number, fences)]
-                yield from (((store, True), self.visible(number)) for store, _ in kept)
+                if event.kind is Kind.SFENCE and recent and self.report.model == "pso":
+                    older, recent = list(recent.values()), {}
+                if event.kind in (Kind.LD, Kind.SFENCE, Kind.FENCE):
+                    continue
+                if self._flushes(event):
+                    kept = [*older, *recent.values()]
+                    recent = {}
+                else:
+                    kept = [*older, recent.pop(event.address)] if event.address in recent else older
+                yield from (((store, True), self.visible(number)) for store in kept)
                 if event.kind is not Kind.ST or self.report.model == "tso":  # whatever follows comes after it
-                    pending = [entry for entry in pending if entry not in kept]
+                    older = []
                 if event.kind is Kind.ST:
                     yield (number, False), (number, True)
-                    pending.append((number, fences))
-                fences += event.kind is Kind.SFENCE
+                    recent[event.address] = number
 
-    def _kept(self, entry: tuple[int, int], later: int, fences: int) -> bool:
-        """Whether the machine makes a store visible before a later event of its thread."""
-        store, fences_before = entry
-        event = self.events[later]
-        if event.kind in (Kind.LD, Kind.SFENCE, Kind.FENCE):
-            return False
+    def _flushes(self, event: Event) -> bool:
+        """Whether the machine makes all earlier stores of its thread visible before it."""
         if event.kind is Kind.MFENCE or self.report.model == "tso":
             return True
         if event.kind.is_atomic and self.semantics.rmw == "all":
             return True
-        if event.kind is Kind.UNLOCK and self.semantics.mutex == "fence":
-            return True
-        return fences > fences_before or event.address == self.events[store].address
+        return event.kind is Kind.UNLOCK and self.semantics.mutex == "fence"
 
     def _communication(self) -> Iterator[tuple[Node, Node]]:
         writes: dict[str, list[int]] = {}
