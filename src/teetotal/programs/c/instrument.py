@@ -89,7 +89,7 @@ class _Hooks:
             fixed = _immovable(function)
             parts: dict[int, list[Item]] = {}
             framed = not any(item.takes_frame_pointer for block in function.blocks for item in block)
-            below: set[tuple[int, int]] = set()  # what a piece of assembly has written below the stack pointer
+            below: set[tuple[int, int, int]] = set()  # what a piece of assembly has written below the stack pointer
             for block in function.blocks:
                 kept: set[tuple[int, int]] = set()  # registers in which assembly keeps its stack pointer
                 for item in block:
@@ -147,16 +147,16 @@ class _Hooks:
         if instruction.name == "mov" and instruction.operands[1] == ("r", RSP) and instruction.operands[0][0] == "r":
             kept.add((piece, instruction.operands[0][1]))
 
-    def _look_below_stack(self, item: Item, function: str, below: set[tuple[int, int]]) -> None:
+    def _look_below_stack(self, item: Item, function: str, below: set[tuple[int, int, int]]) -> None:
         """Names what reads below the stack pointer something that the same piece of assembly has not written: between two
         pieces hooks are called, which write there. A locked instruction there is a fence, whatever it finds."""
         for access in item.instruction.accesses:
-            if access.base != RSP or access.scaled >= 0 or access.displacement >= 0 or item.instruction.locked:
+            if access.base != RSP or access.displacement >= 0 or item.instruction.locked:
                 continue
-            place = (item.statement.app, access.displacement)
-            if "r" in access.direction and place not in below:
+            place = (item.statement.app, access.displacement, access.size)
+            if "r" in access.direction and (place not in below or access.scaled >= 0):
                 self._name(item.statement, f"{item.instruction.text}, which reads below the stack,", function)
-            if "w" in access.direction:
+            if "w" in access.direction and access.scaled < 0:
                 below.add(place)
 
     def _spelled(self, file: str) -> str:
