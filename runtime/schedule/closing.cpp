@@ -52,7 +52,10 @@ bool Controlled::end_main() {
   for (; operation->verb == Verb::join; --unjoined) {
     if (operation->tag != Tag::thread || operation->waiting != Waiting::other) return false;
     const auto& joined = *static_cast<const Thread*>(waits_on);
-    if (joined.state != State::ended && !as_good_as_ended(joined.number)) return true;  // it waits
+    if (joined.state != State::ended && !as_good_as_ended(joined.number)) {
+      ends_.main_waits = joins != 0;
+      return true;
+    }
     const bool again = joined.joined || joined.detached || (joins >> joined.number & 1U) != 0;
     if (again || !take_end(0, moment, joined.result, unjoined)) return false;
     joins |= std::uint64_t{1} << joined.number;

@@ -391,6 +391,7 @@ class Controlled final : public System {
     std::size_t at = ~std::size_t{0};  // the execution has so many steps before them
     std::uint64_t threads = 0;         // a bit for each that ends
     bool exits = false;                // the process
+    bool main_waits = false;           // having joined some of them, for one that does not end
     std::uint32_t count = 0;           // steps
     std::uint32_t last = 0;            // the moment that the latest of them leads to
   } ends_;                             // of the execution at hand, where they are left out

@@ -294,6 +294,7 @@ void Controlled::judge() {
     const Thread& thread = process.threads[number];
     if (thread.state == State::ended || thread.state == State::unborn || as_good_as_ended(number)) continue;
     any = true;
+    if (number == 0 && leaves_ends() && ends_.main_waits) continue;  // the join that it can do is left out
     if (thread.state == State::stopped || cut(number)) {
       others = true;
     } else if (process.enabled(thread)) {

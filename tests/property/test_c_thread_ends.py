@@ -54,3 +54,32 @@ def test_nobody_waits_for_ever_once_the_process_has_ended() -> None:
     with compiled(HEAD + FUNCTION.replace("LAST", HANGS) + MAIN.replace("JOINS", "pthread_join(t[0], 0);")) as program:
         _, told = explore(program, EAGER)
     assert not [answer for answer in told if answer["type"] == "failure"]
+
+
+SELDOM = """
+volatile int x, y, z, never; atomic_int c;
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+void *f(void *p) {
+  if (p) { x = 1; (void)y; int sum = 0; for (int i = 0; i < 4; i++) sum += atomic_fetch_add(&c, 1); if (sum == SUM) STUCK; }
+  else { y = 1; (void)x; for (int i = 0; i < 4; i++) atomic_fetch_add(&c, 1); z = 1; (void)x; }
+  return 0; }
+int main(void) { pthread_t t[2];
+  for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, f, (void *)i);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0); }
+"""
+
+
+@pytest.mark.parametrize("total", [6, 9, 20])
+@pytest.mark.parametrize(
+    ("what", "stuck"),
+    [("livelock", "while (never != 7)"), ("deadlock", "pthread_mutex_lock(&m), pthread_mutex_lock(&m)")],
+    ids=["livelock", "deadlock"],
+)
+def test_who_is_stuck_seldom_is_told_though_main_could_join_another(what: str, stuck: str, total: int) -> None:
+    """By then it is known what ends and joins do, and main's join of the thread that has ended is left out: behind it
+    main waits for who is stuck."""
+    with compiled(HEAD + SELDOM.replace("SUM", str(total)).replace("STUCK", stuck)) as program:
+        for options in ((), ("look=0",), ("look=2",), ("snapshots=0",)):
+            end, told = explore(program, *options)
+            assert end["complete"]
+            assert [answer["what"] for answer in told if answer["type"] == "failure"] == [what], options
