@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace teetotal::monitors {
 
@@ -20,6 +21,10 @@ class OlderValues {
   // Whether an event may have to wait; and whether it, or the next operation, would not have to with that value.
   virtual bool waits(std::size_t index) const = 0;
   virtual bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const = 0;
+
+  // The same of a read of the program's memory whose thread did event `previous` last, where it is known at once:
+  // whether with that value it goes on.
+  virtual std::optional<bool> leads_on(std::size_t /*previous*/, std::size_t /*before*/) const { return {}; }
 };
 
 }  // namespace teetotal::monitors

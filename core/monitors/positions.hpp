@@ -29,6 +29,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -50,19 +51,18 @@ class Positions {
         threads_(threads == 0 ? kMostThreads : std::min(threads, kMostThreads)),
         question_(question),
         slots_(kFirstSlots),
+        suspects_(kFirstSlots),
         writes_(Most) {}
 
   std::size_t events() const { return count_; }
-  Event event(std::size_t index) const {
-    const Slot& slot = slots_[index + 1];
-    return {slot.thread, slot.kind, slot.writes, Order::na, 0, slot.address, slot.location};
-  }
+  Event event(std::size_t index) const { return slots_[index + 1].event; }
 
   // How many events it got through, before one for which there is no room: make_room comes before that.
   TEETOTAL_INLINE std::size_t observe(std::span<const Event> events, std::vector<Report>& reports) {
     const std::size_t room = std::min(events.size(), slots_.size() - 1 - count_);
     Slot* const slots = slots_.data();  // none of these moves meanwhile
     Slot* slot = slots + count_;
+    At* suspects = suspects_.data();
     std::size_t i = 0;
     for (; i < room; ++i) {
       const Event& e = events[i];
@@ -92,21 +92,14 @@ class Positions {
         const bool suspect = e.kind == Kind::ld
                                  ? load(*slot, past, mine, there, written, location.component, e)
                                  : write(*slot, slots, past, mine, there, written, location.component, e);
-        if (suspect) {
-          const auto index = static_cast<std::uint64_t>(slot - slots) - 1;
-          Report found;
-          if (!settled(past, location.component, e, index) && tell(past, location.component, e, index, found))
-            reports.push_back(found);
-        }
+        *suspects = offset(slots, *slot);  // which is overwritten, if it is none
+        suspects += suspect;
       }
-      slot->address = e.address;
-      slot->location = e.location;
-      slot->thread = static_cast<std::uint16_t>(e.thread);
-      slot->kind = e.kind;
-      slot->writes = e.writes;
+      slot->event = e;
       slot->thread_before = before;
       of_thread_[e.thread] = offset(slots, *slot);
     }
+    if (suspects != suspects_.data()) look_at({suspects_.data(), suspects}, reports);
     count_ += i;
     return i;
   }
@@ -117,6 +110,7 @@ class Positions {
     if (count_ + 1 >= slots_.size()) {
       if (slots_.size() >= kMostSlots) return false;
       slots_.resize(2 * slots_.size());
+      suspects_.resize(slots_.size());
     }
     if (is_fence(e.kind)) return true;
     if (e.address >= kMostAddresses) return false;
@@ -147,6 +141,7 @@ class Positions {
     const Slot& past = at(slots_.data(), of_thread_[e.thread]);
     const Bounds limits = bounds(past, component, e);
     if (limits.models(limits.known) == 0) return false;
+    if (settled(past, component, e)) return false;
     question_.arrives = events;
     const bool violation = tell(past, component, e, events, found);
     question_.arrives.reset();
@@ -162,13 +157,13 @@ class Positions {
   void undo(std::size_t events) {
     for (; count_ > events; --count_) {
       const Slot& slot = slots_[count_];
-      of_thread_[slot.thread] = slot.thread_before;
-      if (!is_fence(slot.kind)) of_location_[slot.address].latest = slot.location_before;
+      of_thread_[slot.event.thread] = slot.thread_before;
+      if (!is_fence(slot.event.kind)) of_location_[slot.event.address].latest = slot.location_before;
     }
   }
 
   std::size_t bytes() const {
-    return sizeof(*this) + slots_.capacity() * sizeof(Slot) + writes_.size() * sizeof(writes_[0]);
+    return sizeof(*this) + slots_.capacity() * (sizeof(Slot) + sizeof(At)) + writes_.size() * sizeof(writes_[0]);
   }
 
  private:
@@ -195,10 +190,7 @@ class Positions {
   // they last changed: plain stores and sfences alone do that.
   struct Slot {
     Row known, accessed;
-    std::uint32_t address, location;
-    std::uint16_t thread;
-    Kind kind;
-    bool writes;
+    Event event;
     std::uint8_t position;              // of a write: which of its location's it is, from 1
     std::uint8_t plain;                 // of a write: the last of these up to it that is a plain store, or 0
     At thread_before, location_before;  // the slots with these rows before the event
@@ -254,7 +246,7 @@ class Positions {
   // Whether it overtakes something. One that may have seen its own thread's store in the buffer learns nothing.
   TEETOTAL_INLINE static bool load(Slot& slot, const Slot& past, const Slot& mine, const Slot& there,
                                    const Slot& written, std::size_t c, const Event& e) {
-    const bool own = written.kind == Kind::st && written.thread == e.thread;
+    const bool own = written.event.kind == Kind::st && written.event.thread == e.thread;
     for (std::size_t k = 0; k < kParts; ++k) {
       Part known = past.known.parts[k], accessed = there.accessed.parts[k];
       if (!own) raise(known, written.accessed.parts[k]);
@@ -335,24 +327,39 @@ class Positions {
     return result;
   }
 
+  // A function of its own, so that the loop before it has the registers for itself.
+  [[gnu::noinline]] void look_at(std::span<const At> suspects, std::vector<Report>& reports) const {
+    for (const At suspect : suspects) {
+      const Slot& slot = at(slots_.data(), suspect);
+      const Slot& past = at(slots_.data(), slot.thread_before);
+      const std::size_t component = of_location_[slot.event.address].component;
+      if (settled(past, component, slot.event)) continue;
+      Report found;
+      if (tell(past, component, slot.event, index_of(slot), found)) reports.push_back(found);
+    }
+  }
+
   // Whether it is known at once that nobody wants a report about an event: most overtake something at places that were
-  // told before.
-  TEETOTAL_INLINE bool settled(const Slot& past, std::size_t c, const Event& e, std::uint64_t index) const {
+  // told before. The report would be about the newest write that leads on.
+  TEETOTAL_INLINE bool settled(const Slot& past, std::size_t c, const Event& e) const {
     if (question_.wanted == nullptr || e.kind == Kind::rmw) return false;
     const Bounds limits = bounds(past, c, e);
-    const auto known = [&](std::size_t k) {  // or not overtaken
-      const std::uint32_t models = limits.models(k) & models_;
-      const std::uint32_t delayed = at(slots_.data(), writes_[c][k]).location;
-      return models == 0 || question_.wanted->knows(delayed, past.location, e.location, models);
+    const auto overtaken = [&](std::size_t k) { return limits.models(k) & models_; };
+    const auto told = [&](std::size_t k) {
+      const Slot& w = at(slots_.data(), writes_[c][k]);
+      return question_.wanted->knows(w.event.location, past.event.location, e.location, overtaken(k));
     };
-    const bool read = e.kind == Kind::ld;
-    std::size_t k = read ? limits.known : at(slots_.data(), writes_[c][limits.known]).plain;
-    if (!known(k)) return false;
-    if (!read || question_.older == nullptr || !question_.older->waits(index)) return true;
-    // The newest that leads on is the one to report. (Of the others that are overtaken, nothing need be known then.)
-    const std::size_t newest = index_of(at(slots_.data(), writes_[c][k]));
-    while (limits.models(--k) != 0)
-      if (!known(k)) return question_.older->possible(e.thread, index, newest);
+    std::size_t k = limits.known;
+    if (e.kind != Kind::ld) k = at(slots_.data(), writes_[c][k]).plain;
+    if (overtaken(k) == 0) return true;
+    if (e.kind != Kind::ld || question_.older == nullptr) return told(k);
+    for (; overtaken(k) != 0; --k) {
+      const bool known = told(k);
+      if (known && overtaken(k - 1) == 0) return true;  // whether it leads on or not
+      const std::optional<bool> on =
+          question_.older->leads_on(index_of(past), index_of(at(slots_.data(), writes_[c][k])));
+      if (on.value_or(!known)) return known;
+    }
     return true;
   }
 
@@ -364,7 +371,8 @@ class Positions {
       const std::uint32_t models = limits.models(k) & models_;
       if (models == 0) return false;
       const Slot& w = at(slots_.data(), writes_[c][k]);
-      report = {index_of(w), index_of(past), before, w.location, past.location, e.location, e.thread, models};
+      report = {index_of(w),         index_of(past), before,   w.event.location,
+                past.event.location, e.location,     e.thread, models};
       return true;
     };
     if (question_.concerns(e)) {
@@ -417,7 +425,8 @@ class Positions {
   std::uint32_t models_;
   std::size_t threads_;
   OlderQuestion question_;
-  std::vector<Slot> slots_;  // by event, from 1; the first is all zeros: of who has done nothing, and of no write
+  std::vector<Slot> slots_;   // by event, from 1; the first is all zeros: of who has done nothing, and of no write
+  std::vector<At> suspects_;  // of the events at hand: slots of those that overtake something, in the order of events
   std::size_t count_ = 0;
   std::size_t components_ = 0;
   std::array<At, kMostThreads> of_thread_{};  // the slot with its row

@@ -70,10 +70,11 @@ class Wanted {
   struct Known {
     std::uint32_t delayed = 0, previous = 0, deciding = 0, models = 0;
   };
-  static constexpr std::size_t kKnown = 64;
+  // Some programs have dozens of these, and two in one place would drive each other out at every other event.
+  static constexpr std::size_t kKnown = 512;
 
   static std::size_t place_of(std::uint32_t delayed, std::uint32_t previous, std::uint32_t deciding) {
-    return (delayed * 31u + previous * 7u + deciding) % kKnown;
+    return ((delayed * 0x9E3779B1u + previous) * 0x85EBCA77u + deciding) * 0xC2B2AE3Du / (0xFFFFFFFFu / kKnown + 1);
   }
   bool knows(const Told& told, const Report& report) const {
     return (!count_ || told.reports()) && told.knows_places(report);

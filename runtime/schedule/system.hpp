@@ -106,6 +106,7 @@ class Controlled final : public System {
     return steps_[index].operation.waiting == Waiting::lock || local_before(index) != 0;
   }
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
+  std::optional<bool> leads_on(std::size_t previous, std::size_t before) const override;
   bool skips_waiting() const override { return !bounds_.waiting_counts; }
   void find_waiting(std::vector<Event>& waiting) const override;
   Ending ending() const override;

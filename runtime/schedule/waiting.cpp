@@ -161,6 +161,14 @@ bool Controlled::goes_round(std::uint32_t number, std::size_t index, Wide value)
   return round;
 }
 
+std::optional<bool> Controlled::leads_on(std::size_t previous, std::size_t before) const {
+  const std::uint32_t moment = relaxed() ? KnownSteps::kUnknown : waits_from(static_cast<std::int32_t>(previous));
+  if (moment == KnownSteps::kUnknown) return std::nullopt;
+  if (const std::optional<bool> waits = known_.waits_with(moment, steps_[before].before)) return !*waits;
+  const KnownSteps::Stand* stand = known_[moment].stand;
+  return stand != nullptr && stand->local == 0 && may_wait(stand->operation) ? std::optional(true) : std::nullopt;
+}
+
 // What a thread's read would see just before a step: its own newest store that is not in memory by then, or memory.
 Wide Controlled::value_before(std::uint32_t number, std::size_t index, std::size_t before) const {
   if (relaxed()) {

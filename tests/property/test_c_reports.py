@@ -50,7 +50,7 @@ OLDER = """
 atomic_int c, u, x = 1, z;
 void *f(void *p) {
   switch ((long)p) {
-  case 0: if (LOAD(c)) STORE(x, 2); STORE(x, 3); STORE(z, 1); STORE(x, 1); break;
+  case 0: if (LOAD(c)) STORE(x, 2); STORE(x, 3); STORE(z, 1); LAST; break;
   case 1: (void)LOAD(u); if (LOAD(z)) while (LOAD(x) != 1); break;
   case 2: STORE(c, 1); break;
   case 3: STORE(u, 1); }
@@ -61,12 +61,14 @@ int main(void) { pthread_t t[4];
 """
 
 
-def test_an_older_value_is_asked_for_behind_one_that_was_told() -> None:
+@pytest.mark.parametrize("options", [("look=0",), ()], ids=["all run", "known steps"])
+@pytest.mark.parametrize("last", ["STORE(x, 1)", ""], ids=["goes on", "hangs"])
+def test_an_older_value_is_asked_for_behind_one_that_was_told(last: str, options: tuple[str, ...]) -> None:
     """Without x = 2 the second thread, overtaking x = 3, reads 1 and goes on, which PSO allows. With it, it reads 2 and
     waits; overtaking x = 2 as well, it goes on: another store that can be late, also after the first was told, and met
-    again."""
-    with compiled(HEAD + OLDER) as program:
-        _, told = explore(program, *MONITORS)
+    again; and also where the thread waits for ever under SC."""
+    with compiled(HEAD + OLDER.replace("LAST", last)) as program:
+        _, told = explore(program, *MONITORS, *options)
     places = {answer["at"] for answer in told if answer["type"] == "violation" and answer["steps"][-1][0] == 2}
     assert len({delayed for delayed, _, _ in places}) == 2
 
