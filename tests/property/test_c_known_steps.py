@@ -148,11 +148,11 @@ int main(void) { pthread_t t[3];
 """
 
 
-@pytest.mark.parametrize(("round", "violations"), [(1, 1), (0, 0)], ids=["leads on", "waits"])
-def test_older_values_lead_where_they_led(round: int, violations: int) -> None:
+@pytest.mark.parametrize(("waits_with", "violations"), [(1, 1), (0, 0)], ids=["leads on", "waits"])
+def test_older_values_lead_where_they_led(waits_with: int, violations: int) -> None:
     """Where the store of 1 is late under PSO, the second thread reads 0. Whether that only takes it round is known by
     then, since it had come there before that store; or it is asked, where nothing is known."""
-    with compiled(HEAD + LEADS_ON.replace("ROUND", str(round)).replace("LAST", str(1 - round))) as program:
+    with compiled(HEAD + LEADS_ON.replace("ROUND", str(waits_with)).replace("LAST", str(1 - waits_with))) as program:
         for options in (("look=0",), ("look=1",), ()):
             _, told = explore(program, "monitor=exact-pso", *options)
             deciding = [answer["steps"][-1][0] for answer in told if answer["type"] == "violation"]
