@@ -93,6 +93,8 @@ class Row(NamedTuple):
     """Per execution."""
     fresh: float
     """Of these, beyond what it shares with the execution before."""
+    shown: int
+    """How many executions the monitors had to look at."""
 
     @property
     def speed(self) -> float:
@@ -148,14 +150,14 @@ def measure_once(file: Path, flags: tuple[str, ...], *more: str) -> Row:
         for answer in runtime.answers(program, options):
             if isinstance(answer, End):
                 executions, seconds = answer.executions, answer.cpu or 0.0
-                return Row(executions, seconds, answer.steps / executions, answer.fresh / executions)
+                return Row(executions, seconds, answer.steps / executions, answer.fresh / executions, answer.shown)
     raise AssertionError("the exploration did not come to its end")
 
 
 PARTS = (
     ("the search", r"OptimalSearch|search"),
     ("known steps, which are not run", r"KnownSteps|known_step|Controlled::skip|stand_again|take_back"),
-    ("monitors", r"monitors::|Explorer::(watch|visit|tell)|leads_on"),
+    ("monitors", r"monitors::|hear_waiting|Explorer::(watch|visit|tell)|leads_on"),
     (
         "waiting: local states, where reads lead",
         r"LocalState|waits_now|tried|goes_|look_ahead|onward|hash_|go_up|judge",
@@ -236,7 +238,7 @@ def main() -> None:
     if "--against" in sys.argv[1:]:
         return compare(Path(sys.argv[sys.argv.index("--against") + 1]).resolve())
     print(
-        f"{'program':<26}{'executions':>11}{'events':>8}{'new':>6}{'plain/s':>11}{'monitored/s':>13}{'monitors':>10}"
+        f"{'program':<26}{'executions':>11}{'events':>8}{'new':>6}{'plain/s':>11}{'monitored/s':>13}{'monitors':>10}{'shown':>9}"
         f"{'without snapshots':>19}{'ratio':>7}{'C11/s':>11}{'of plain':>10}"
     )
     with TemporaryDirectory() as directory:
@@ -249,7 +251,7 @@ def main() -> None:
             ordered = measure(file, flags, C11)
             print(
                 f"{title:<26}{plain.executions:>11,}{plain.events:>8.0f}{plain.fresh:>6.0f}{plain.speed:>11,.0f}"
-                f"{watched.speed:>13,.0f}{share:>10.0%}{again.speed:>19,.0f}"
+                f"{watched.speed:>13,.0f}{share:>10.0%}{watched.shown:>9,}{again.speed:>19,.0f}"
                 f"{watched.speed / again.speed:>7.2f}{ordered.speed:>11,.0f}{ordered.speed / plain.speed:>10.0%}"
             )
             speeds = {"plain": plain, "monitored": watched, "without snapshots": again, "C11": ordered}

@@ -71,6 +71,11 @@ struct Event {
 
 static_assert(sizeof(Event) == 16);  // searches copy them all the time
 
+// Whether an event empties all buffers of its thread under PSO. Under TSO every atomic operation does.
+constexpr bool flushes_all(const Semantics& semantics, const Event& e) {
+  return is_atomic(e.kind) && (semantics.rmw_flushes_all || (e.kind == Kind::unlock && semantics.unlock_is_fence));
+}
+
 constexpr bool reads(const Event& e) { return e.kind == Kind::ld || is_atomic(e.kind); }
 
 // Neither order gives the other's result: the same address, and at least one of them writes.

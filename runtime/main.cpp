@@ -153,6 +153,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.tell_all = value == "1";
   else if (name == "classes")
     request.classes = value == "1";
+  else if (name == "screened")
+    request.screened = value == "1";
   else if (name == "reporting")
     request.reporting = value == "1";
   else if (name == "release-sequence")

@@ -74,3 +74,48 @@ int main(int n, char **given) {
 }
 """
 """Each argument but the first is what one thread does, a letter an operation."""
+
+ACCESSES = r"""
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#define LOAD(a) atomic_load_explicit(&a, memory_order_relaxed)
+#define STORE(a, v) atomic_store_explicit(&a, v, memory_order_relaxed)
+#define R memory_order_relaxed
+#define CAS(a, e, v) atomic_compare_exchange_strong_explicit(&a, &e, v, R, R)
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static sem_t s;
+static atomic_int x, y, z, f, g, n;
+static void run(unsigned long letters) {
+  for (; letters; letters >>= 8) switch (letters & 255) {
+    case 'x': (void)LOAD(x); break;   case 'X': STORE(x, 1); break;
+    case 'y': (void)LOAD(y); break;   case 'Y': STORE(y, 1); break;
+    case 'z': (void)LOAD(z); break;   case 'Z': STORE(z, 1); break;
+    case 'i': STORE(x, LOAD(x) + 1); break;
+    case 'f': while (!LOAD(f)) {} break; case 'F': STORE(f, 1); break;
+    case 'g': while (!LOAD(g) && !LOAD(f)) {} break; case 'G': STORE(g, 1); break;
+    case 'q': if (LOAD(y)) return; break;
+    case 'a': atomic_fetch_add_explicit(&n, 1, memory_order_relaxed); break;
+    case 'c': { int e = 0; CAS(n, e, 1); break; }
+    case 'C': { int e = 1; if (!CAS(x, e, 2)) return; break; }
+    case 'h': while (atomic_exchange_explicit(&n, 1, memory_order_relaxed)) {} break;
+    case 'H': STORE(n, 0); break;
+    case 'm': pthread_mutex_lock(&m); break; case 'M': pthread_mutex_unlock(&m); break;
+    case 't': if (!pthread_mutex_trylock(&m)) pthread_mutex_unlock(&m); break;
+    case 'p': sem_wait(&s); break;    case 'V': sem_post(&s); break;  case 'P': sem_trywait(&s); break;
+    case 'b': atomic_thread_fence(memory_order_seq_cst); break;
+    case 'e': if (LOAD(x)) exit(0); break;
+    case 'n': for (int i = 0; i < 3 && !LOAD(f); i++) {} break;
+  }
+}
+static void *thread(void *letters) { run((unsigned long)letters); return 0; }
+int main(int c, char **given) {
+  unsigned long a[8]; pthread_t t[8];
+  sem_init(&s, 0, 0);
+  for (int i = 1; i < c; i++) { a[i] = 0; memcpy(&a[i], given[i], strlen(given[i])); }
+  for (int i = 1; i < c; i++) pthread_create(&t[i], 0, thread, (void *)a[i]);
+  for (int i = 1; i < c; i++) pthread_join(t[i], 0);
+}
+"""
+"""The same with relaxed accesses to variables beside locks and semaphores; main only creates and joins."""

@@ -90,7 +90,7 @@ std::atomic<bool> asked_to_pause = false;
 // So many executions of a part, and then a pause.
 class Slice final : public Visitor {
  public:
-  Slice(Monitoring& watching, std::uint64_t most) : watching_(watching), most_(most) {}
+  Slice(Monitoring& watching, std::uint64_t most) : watching_(watching), most_(most) { hearsay = watching.hearsay; }
   bool visit(std::span<const Event> execution, std::size_t shared) override {
     watching_.explored = explored;
     const bool more = watching_.visit(execution, shared);
@@ -153,10 +153,11 @@ void bind_search(nb::module_& m) {
       [](const Program& program, Semantics semantics, bool skip_waiting, std::string strategy, std::uint64_t count,
          std::uint32_t depth, std::uint64_t seed, const std::vector<std::string>& names, double seconds,
          std::size_t megabytes, nb::object watcher, bool release_sequence_c11, std::vector<std::int32_t> twins,
-         const Marked& marks) {
+         const Marked& marks, bool screened) {
         Budget budget(seconds, std::move(watcher));
         Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count, std::move(twins));
-        const monitors::Options options{.semantics = semantics, .release_sequence_c11 = release_sequence_c11};
+        const monitors::Options options{
+            .semantics = semantics, .screened = screened, .release_sequence_c11 = release_sequence_c11};
         Monitoring monitoring(
             execution, names, options,
             [&](std::uint64_t executions, double explored) { return budget.spent(executions, explored); },
@@ -169,11 +170,12 @@ void bind_search(nb::module_& m) {
       nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("strategy"), nb::arg("count"),
       nb::arg("depth"), nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"), nb::arg("megabytes"),
       nb::arg("watcher").none(), nb::arg("release_sequence_c11") = false,
-      nb::arg("twins") = std::vector<std::int32_t>{}, nb::arg("marks") = Marked{},
+      nb::arg("twins") = std::vector<std::int32_t>{}, nb::arg("marks") = Marked{}, nb::arg("screened") = true,
       "The search's counts, the first report of each distinct violation (its places; which monitor; delayed, previous, "
       "deciding event; schedule; whether it is a data race), the loops that were cut (thread, first and last "
       "instruction, rounds), whether the user interrupted it, and, of a program with marks, what was kept of its "
-      "overtakings, and whether that is all.");
+      "overtakings, and whether that is all. `screened`: exact monitors see only what could give a report; it makes no "
+      "difference.");
 
   m.def(
       "monitored_part",

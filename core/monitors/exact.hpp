@@ -141,7 +141,7 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
         return knows_exit(this->thread_clock(thread, clock, n), w, exits, size, n);
       };
       const bool kept = knows_exit_of_w(OfPso::lc) || (e.kind != Kind::ld && knows_exit_of_w(OfPso::fc)) ||
-                        (flushes_all(e) && knows_exit_of_w(OfPso::sa));
+                        (flushes_all(semantics_, e) && knows_exit_of_w(OfPso::sa));
       if (!kept) models |= Report::pso;
     }
     if (models == 0) return false;
@@ -176,10 +176,6 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
 
   // -- PSO
   // -------------------------------------------------------------------------------------------------------------
-
-  TEETOTAL_INLINE bool flushes_all(const Event& e) const {
-    return is_atomic(e.kind) && (semantics_.rmw_flushes_all || (e.kind == Kind::unlock && semantics_.unlock_is_fence));
-  }
 
   TEETOTAL_INLINE static bool knows_exit(const Word* clock, const Write& w, const Reader* exits, std::size_t size,
                                          std::size_t n) {
@@ -233,7 +229,7 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
       }
       return;
     }
-    if (flushes_all(e)) flush(thread, e, n);
+    if (flushes_all(semantics_, e)) flush(thread, e, n);
     join(loads, fence, 2 * n);
     add_reader(address, e, index);
     if (e.writes) {

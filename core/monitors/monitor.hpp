@@ -31,10 +31,10 @@ class Monitor {
   // the exact monitors can tell, and those for TSO and PSO once they have seen the thread's last event.
   virtual void arrive(const Event& event, std::uint64_t events, std::vector<Report>& reports) = 0;
 
-  // The next execution of a search, of whose events the first `shared` are those of the execution before, and what
-  // threads stand before that wait at its end. Its last events need not be observed where nothing comes of that.
-  virtual void see(std::span<const Event> execution, std::size_t shared, std::span<const Event> waiting,
-                   std::vector<Report>& reports);
+  // The next execution of a search, of whose events the first `shared` are those of the execution before: observes it
+  // up to event `end`, and then what threads stand before that wait at its end.
+  void see(std::span<const Event> execution, std::size_t shared, std::size_t end, std::span<const Event> waiting,
+           std::vector<Report>& reports);
 
   // Takes events back until so many are left. Only where asked for when made; std::logic_error otherwise.
   virtual void undo(std::uint64_t events) = 0;
@@ -44,11 +44,6 @@ class Monitor {
 
   // How much memory the monitor uses now.
   virtual std::size_t bytes() const = 0;
-
- private:
-  bool decides_nothing(const Event& event) const;
-
-  std::vector<bool> stored_;  // of `see`: addresses that some execution stores to
 };
 
 struct Options {
@@ -60,6 +55,7 @@ struct Options {
   Wanted* wanted = nullptr;             // exact-tso, exact-pso: what need not be reported, or asked of `older`
   bool count = false;                   // whether executions with reports are counted (Watch)
   bool all = false;                     // Watch: every report is wanted
+  bool screened = true;                 // Watch: exact-tso, exact-pso see only what could give one (screen.hpp)
   bool release_sequence_c11 = false;    // exact-c11: C++11's release sequences, not C++20's
 };
 

@@ -41,18 +41,6 @@ class Few final : public Monitor {
     if (kernel_.arrive(event, events, found)) reports.push_back(found);
   }
 
-  void see(std::span<const Event> execution, std::size_t shared, std::span<const Event> waiting,
-           std::vector<Report>& reports) override {
-    if (wider_) return wider_->see(execution, shared, waiting, reports);
-    kernel_.undo(shared);
-    std::size_t end = execution.size();
-    if (waiting.empty())
-      while (end > shared && kernel_.decides_nothing(execution[end - 1])) --end;
-    const std::size_t seen = kernel_.events();
-    if (seen < end) observe(execution.subspan(seen, end - seen), reports);
-    for (const Event& event : waiting) arrive(event, execution.size(), reports);
-  }
-
   void undo(std::uint64_t events) override {
     if (wider_) return wider_->undo(events);
     if (events > kernel_.events()) throw std::logic_error("no event is left to take back");

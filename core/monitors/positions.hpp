@@ -148,12 +148,6 @@ class Positions {
     return violation;
   }
 
-  // Whether an event overtakes nothing, whatever came before it.
-  bool decides_nothing(const Event& e) const {
-    if (is_fence(e.kind) || e.kind == Kind::lock) return true;
-    return e.kind == Kind::unlock && (e.address >= kMostAddresses || of_location_[e.address].component == kNone);
-  }
-
   void undo(std::size_t events) {
     for (; count_ > events; --count_) {
       const Slot& slot = slots_[count_];
@@ -263,7 +257,7 @@ class Positions {
   TEETOTAL_INLINE bool write(Slot& slot, const Slot* slots, const Slot& past, const Slot& mine, const Slot& there,
                              const Slot& written, std::size_t c, const Event& e) {
     const bool plain = e.kind == Kind::st, counts = e.writes && c != kNone;
-    const Row& flushed = flushes_all(e) ? mine.stored : mine.fenced;
+    const Row& flushed = flushes_all(semantics_, e) ? mine.stored : mine.fenced;
     const Row& seen = e.writes ? there.accessed : written.accessed;
     const auto position = static_cast<std::uint8_t>(written.position + counts);
     const Row& unit = kMasks.units[counts ? c : kNone];
@@ -300,10 +294,6 @@ class Positions {
     return known > std::min(kept_by_tso, kept_by_pso) && known > mine.stored.at(hb, c);
   }
 
-  TEETOTAL_INLINE bool flushes_all(const Event& e) const {
-    return is_atomic(e.kind) && (semantics_.rmw_flushes_all || (e.kind == Kind::unlock && semantics_.unlock_is_fence));
-  }
-
   // -- what is overtaken
   // ----------------------------------------------------------------------------------------------------------------
 
@@ -320,7 +310,7 @@ class Positions {
     const Slot& mine = at(slots_.data(), past.stores_at);
     Bounds result{past.known.at(hb, c), mine.stored.at(hb, c), past.known.at(tso, c), past.known.at(pso, c)};
     if (e.kind != Kind::ld) {
-      const Row& flushed = flushes_all(e) ? mine.stored : mine.fenced;
+      const Row& flushed = flushes_all(semantics_, e) ? mine.stored : mine.fenced;
       result.tso = std::max(result.tso, flushed.at(tso, c));
       result.pso = std::max(result.pso, flushed.at(pso, c));
     }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "distinct.hpp"
@@ -42,11 +43,16 @@ class Wanted {
   // `count`: each execution that has a report must show one, so that it can be counted.
   Wanted(const Told& tso, const Told& pso, bool count) : tso_(tso), pso_(pso), count_(count) {}
 
-  // Whether it is known at once that a report at these places makes no difference.
+  // The models of which it is known at once that a report at these places makes no difference.
+  std::uint32_t known(std::uint32_t delayed, std::uint32_t previous, std::uint32_t deciding) const {
+    const std::size_t at = place_of(delayed, previous, deciding);
+    for (const std::size_t i : {at, at ^ 1U})
+      if (known_[i].is(delayed, previous, deciding)) return count_ ? 0 : known_[i].models;
+    return 0;
+  }
+
   bool knows(std::uint32_t delayed, std::uint32_t previous, std::uint32_t deciding, std::uint32_t models) const {
-    const Known& known = known_[place_of(delayed, previous, deciding)];
-    return known.delayed == delayed && known.previous == previous && known.deciding == deciding &&
-           (models & ~known.models) == 0 && !count_;
+    return (models & ~known(delayed, previous, deciding)) == 0;
   }
 
   bool knows(const Report& report) const {
@@ -60,21 +66,28 @@ class Wanted {
     if (knows(report)) return false;
     if ((report.models & Report::tso) != 0 && !knows(tso_, report)) return true;
     if ((report.models & ~Report::tso) != 0 && !knows(pso_, report)) return true;
-    Known& known = known_[place_of(delayed, previous, deciding)];
-    const bool same = known.delayed == delayed && known.previous == previous && known.deciding == deciding;
-    known = {delayed, previous, deciding, same ? known.models | report.models : report.models};
+    const std::size_t at = place_of(delayed, previous, deciding);
+    Known &known = known_[at], &other = known_[at ^ 1U];
+    if (!known.is(delayed, previous, deciding)) std::swap(known, other);
+    if (!known.is(delayed, previous, deciding)) known = {delayed, previous, deciding, 0};
+    known.models |= report.models;
     return false;
   }
 
  private:
   struct Known {
     std::uint32_t delayed = 0, previous = 0, deciding = 0, models = 0;
+
+    bool is(std::uint32_t d, std::uint32_t p, std::uint32_t e) const {
+      return delayed == d && previous == p && deciding == e;
+    }
   };
-  // Some programs have dozens of these, and two in one place would drive each other out at every other event.
+  // Some programs have dozens of these, and two in one place would drive each other out at every other event: each has
+  // a second place beside its own, to which the one asked about before it goes.
   static constexpr std::size_t kKnown = 512;
 
   static std::size_t place_of(std::uint32_t delayed, std::uint32_t previous, std::uint32_t deciding) {
-    return ((delayed * 0x9E3779B1u + previous) * 0x85EBCA77u + deciding) * 0xC2B2AE3Du / (0xFFFFFFFFu / kKnown + 1);
+    return (delayed * 0x9E3779B1u + previous * 0x85EBCA77u + deciding * 0xC2B2AE3Du) / (0xFFFFFFFFu / kKnown + 1);
   }
   bool knows(const Told& told, const Report& report) const {
     return (!count_ || told.reports()) && told.knows_places(report);
@@ -82,7 +95,7 @@ class Wanted {
 
   const Told &tso_, &pso_;
   bool count_;
-  std::array<Known, kKnown> known_;
+  alignas(2 * sizeof(Known)) std::array<Known, kKnown> known_;
 };
 
 }  // namespace teetotal::monitors

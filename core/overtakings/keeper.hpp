@@ -40,7 +40,7 @@ class Keeper {
     std::erase_if(arrived_, [&](const Arrived& known) { return known.last >= shared; });
     found_.clear();
     std::size_t end = 0;
-    watch_.see(execution, shared, waiting, [&](std::uint32_t, const monitors::Report& report, bool) {
+    watch_.see(execution, shared, waiting, nullptr, [&](std::uint32_t, const monitors::Report& report, bool) {
       if (!found_.empty() && same(found_.back(), report, execution.size())) return;  // by the other name
       Kept kept{.deciding = static_cast<std::size_t>(report.deciding),
                 .delayed = static_cast<std::size_t>(report.delayed),

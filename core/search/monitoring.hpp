@@ -43,6 +43,7 @@ class Monitoring final : public Visitor {
     options.older = system.skips_waiting() ? &system : nullptr;
     options.values = &system;
     watch_ = monitors::Watch(names, options);
+    if (watch_.listens() && marks_.at.empty()) hearsay = &hearsay_;
     if (!marks_.at.empty())
       keeper.emplace(names, options, marks_.most, [](std::uint32_t location) { return location; });
   }
@@ -57,9 +58,10 @@ class Monitoring final : public Visitor {
         if (is_mark(event)) event.kind = marks_.kinds[event.address - 1];
       execution = marked_;
     }
-    watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
-      if (fresh) keep(number, report, execution);
-    });
+    watch_.see(execution, shared, waiting_, hearsay_.noted ? &hearsay_ : nullptr,
+               [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
+                 if (fresh) keep(number, report, execution);
+               });
     constexpr std::uint64_t kPoll = 1024;
     return executions++ % kPoll != 0 || !stop_(executions, explored);
   }
@@ -99,6 +101,7 @@ class Monitoring final : public Visitor {
   const System& system_;
   std::vector<Event> waiting_;
   monitors::Watch watch_;
+  monitors::Hearsay hearsay_;
   Stop stop_;
   MarkedFences marks_;
   std::vector<Event> marked_;

@@ -30,13 +30,16 @@ SearchResult OptimalSearch::run() {
 
 // From where it stands, at an execution that shares so many events with the one before.
 void OptimalSearch::explore(std::size_t shared) {
-  std::size_t seen = 0;  // by the visitor
   for (;;) {
     if (extend()) {
       const bool more = tally(result_, system_.ending());
       constexpr std::uint64_t kEstimate = 1024;
       if (result_.executions % kEstimate == 0) visitor_.explored = fraction();
-      if (!visitor_.visit(execution_, seen) || !more) return;
+      system_.find_waiting(waiting_);
+      if (hearsay_ != nullptr) hear_waiting();
+      if (!visitor_.visit(execution_, seen_) || !more) return;
+      seen_ = execution_.size();
+      if (hearsay_ != nullptr) note_heard();
       reverse_races(shared);
       result_.full = nodes_.size() > most_nodes_;
       if (result_.full) return;
@@ -44,7 +47,9 @@ void OptimalSearch::explore(std::size_t shared) {
       ++result_.redundant;
     }
     if (!backtrack() || execution_.size() < base_) break;
-    shared = seen = execution_.size();
+    shared = execution_.size();
+    seen_ = std::min(seen_, shared);
+    if (hearsay_ != nullptr) hearsay_->rumours.forget(shared);
     found_.clear();
     if (ends_here()) return;
   }
@@ -89,7 +94,10 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   for (const Sleeper& sleeper : frames_[depth_ - 2].sleep)
     if (!dependent(sleeper, event)) next.sleep.push_back(sleeper);
 
-  if (by_thread_.size() <= thread) by_thread_.resize(thread + std::size_t{1});
+  if (by_thread_.size() <= thread) {
+    by_thread_.resize(thread + std::size_t{1});
+    heard_.resize(by_thread_.size());
+  }
   const std::size_t threads = by_thread_.size();
   clocks_.reserve(index + 2, threads);
   before_.reserve(index + 2, threads);
@@ -101,8 +109,10 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   if (buffers_ || system_.more_enable)
     for (const std::int32_t enabling : system_.more_enablers(index)) after(static_cast<std::size_t>(enabling));
 
-  by_thread_[thread].push_back(index);
-  const auto number = static_cast<std::uint32_t>(by_thread_[thread].size());
+  std::vector<std::size_t>& own = by_thread_[thread];
+  const std::int32_t previous = own.empty() ? monitors::Hearsay::kNone : static_cast<std::int32_t>(own.back());
+  own.push_back(index);
+  const auto number = static_cast<std::uint32_t>(own.size());
   numbers_.push_back(number);
   execution_.push_back(event);
   std::uint32_t* clock = clocks_[index];
@@ -112,10 +122,59 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
       by_address_.resize(event.address + 1);
       own_loads_.resize(event.address + 1);
     }
-    races_with(event, index);
+    races_with(event, index, previous);
     (sees_own(event) ? own_loads_ : by_address_)[event.address].push_back(index);
+  } else if (hearsay_ != nullptr) {
+    hearsay_->follow(index, {previous, monitors::Hearsay::kNone});
   }
   clock[thread] = number;
+}
+
+// What an event knows by hearsay, whose thread did `previous` last: looks back over the accesses to its location, from
+// this one on, for the last write that happens before that, and behind it for its thread's own latest access.
+[[gnu::always_inline]] inline void OptimalSearch::hear(const Event& event, std::int32_t index, std::int32_t previous,
+                                                       Accesses from, Rumours& rumours) const {
+  const Accesses end = by_address_[event.address].rend();
+  const std::uint32_t* known = clocks_[static_cast<std::size_t>(previous)];
+  for (;; ++from) {
+    if (from == end || execution_[*from].thread == event.thread) return;
+    if (execution_[*from].writes && happens_before(*from, known)) break;
+  }
+  monitors::Hearsay::Rumour& rumour = rumours.more();
+  rumour.thread = event.thread;
+  rumour.event = index;
+  rumour.previous = previous;
+  rumour.write = static_cast<std::int32_t>(*from);
+  rumour.looked = monitors::Hearsay::kNone;
+  if (event.kind == Kind::st) return;
+  do {
+    ++from;
+  } while (from != end && execution_[*from].thread != event.thread);
+  if (from != end) rumour.looked = static_cast<std::int32_t>(*from);
+}
+
+// The same of what threads stand before that wait at the end.
+void OptimalSearch::hear_waiting() {
+  hearsay_->waiting.clear();
+  for (const Event& event : waiting_) {
+    if (is_fence(event.kind) || event.kind == Kind::lock || event.address >= by_address_.size()) continue;
+    const auto& accesses = by_address_[event.address];
+    if (accesses.empty() || execution_[accesses.back()].thread == event.thread) continue;
+    if (event.thread >= by_thread_.size() || by_thread_[event.thread].empty()) continue;
+    const auto& own = by_thread_[event.thread];
+    const auto previous = static_cast<std::int32_t>(own.back());
+    if (is_news(event, previous, own.size()))
+      hear(event, monitors::Hearsay::kNone, previous, accesses.rbegin(), hearsay_->waiting);
+  }
+}
+
+// The visitor has seen an execution, and heard what its threads came to, and what they wait before where it asks that.
+void OptimalSearch::note_heard() {
+  hearsay_->rumours.clear();
+  for (std::size_t thread = 0; thread < by_thread_.size(); ++thread) heard_[thread] = by_thread_[thread].size();
+  if (!system_.skips_waiting()) return;
+  for (const Event& event : waiting_)
+    if (event.thread < heard_.size()) ++heard_[event.thread];
 }
 
 void OptimalSearch::look_for_late_use(std::uint32_t thread) {
@@ -133,15 +192,18 @@ void OptimalSearch::look_for_late_use(std::uint32_t thread) {
 
 // The newest event joins the clocks of those that it conflicts with, and notes the races: the events e with e ≾ event,
 // between which and it nothing stands in happens-before.
-void OptimalSearch::races_with(const Event& event, std::size_t index) {
+void OptimalSearch::races_with(const Event& event, std::size_t index, std::int32_t previous) {
   const auto& accesses = by_address_[event.address];
   std::uint32_t* clock = clocks_[index];
   const std::uint32_t* before = before_[index];
   races_.clear();
   const Event* later = nullptr;
   bool ordered = !buffers_;  // all happen before it anyway: those before the last write happen before that one
-  for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
+  bool looked = false;       // its thread has accessed the location since that write
+  auto it = accesses.rbegin();
+  for (; it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
+    looked = looked || other.thread == event.thread;
     if (!happens_before(*it, before)) {
       ordered = false;
       if (conflicts(other, event) && !(buffers_ && own_load(other, event) != nullptr)) {
@@ -150,6 +212,12 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
       }
     }
     if (other.writes && (!buffers_ || (!sees_own(event) && is_barrier(other, later)))) break;
+  }
+  if (hearsay_ != nullptr) {
+    const bool written = it != accesses.rend();
+    hearsay_->follow(index, {previous, written ? static_cast<std::int32_t>(*it) : monitors::Hearsay::kNone});
+    if (written && !looked && event.kind != Kind::lock && is_news(event, previous, by_thread_[event.thread].size() - 1))
+      hear(event, static_cast<std::int32_t>(index), previous, it, hearsay_->rumours);
   }
   if (ordered) return;
   if (buffers_ && event.writes) {
@@ -319,7 +387,6 @@ void OptimalSearch::reverse_races(std::size_t shared) {
       if (!reverse(race)) kept_.push_back(race);
   const std::size_t end = execution_.size();
   const std::uint32_t threads = system_.threads();
-  system_.find_waiting(waiting_);
   for (const Event& event : waiting_) {
     if (is_fence(event.kind)) continue;
     const std::uint32_t thread = event.thread;

@@ -51,7 +51,15 @@ class OptimalSearch {
       : system_(system),
         visitor_(visitor),
         buffers_(system.buffers() != Buffering::none),
-        most_nodes_((megabytes << 20) / sizeof(Node)) {}
+        hearsay_(buffers_ ? nullptr : visitor.hearsay),
+        most_nodes_((megabytes << 20) / sizeof(Node)) {
+    if (hearsay_ != nullptr) hearsay_->begin();
+  }
+  ~OptimalSearch() {
+    if (hearsay_ != nullptr) hearsay_->noted = false;
+  }
+  OptimalSearch(const OptimalSearch&) = delete;
+  OptimalSearch& operator=(const OptimalSearch&) = delete;
   SearchResult run();
 
   // A part of a search (parts.cpp): runs on to where it stands, and explores it until it is finished, the visitor
@@ -93,8 +101,20 @@ class OptimalSearch {
     frame.done = 0;
     return frame;
   }
+  using Accesses = std::vector<std::size_t>::const_reverse_iterator;  // to one location, the latest first
+  using Rumours = monitors::Hearsay::Rumours;
+  void hear(const Event& event, std::int32_t index, std::int32_t previous, Accesses from, Rumours& rumours) const;
+  void hear_waiting();
+  void note_heard();
+  // Whether nobody has heard of what comes behind so many events of its thread, the last of them `previous`: neither
+  // the thread has come to it in the execution that the visitor saw last, nor waited before it at the end. An operation
+  // on an object may do something else by now, and is news again.
+  bool is_news(const Event& event, std::int32_t previous, std::size_t number) const {
+    if (previous >= static_cast<std::int32_t>(seen_)) return true;
+    return previous != monitors::Hearsay::kNone && (number >= heard_[event.thread] || !event.checked());
+  }
   void reverse_races(std::size_t shared);
-  void races_with(const Event& event, std::size_t index);
+  void races_with(const Event& event, std::size_t index, std::int32_t previous);
   Event as_before(const Event& event, std::size_t index, std::size_t first) const;
   void races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end);
   void drop_ordered(const std::uint32_t* before);
@@ -146,7 +166,10 @@ class OptimalSearch {
   System& system_;
   Visitor& visitor_;
   bool buffers_;
+  monitors::Hearsay* hearsay_;  // null: nobody listens
   SearchResult result_;
+  std::size_t seen_ = 0;            // how many events the visitor has seen, of the execution at hand
+  std::vector<std::size_t> heard_;  // of each thread's operations, in the execution that it saw last: where it listens
   std::vector<Event> execution_;
   Clocks clocks_, before_;              // of each event: how many events of each thread happen before, its own included
   std::vector<std::uint32_t> numbers_;  // of each event within its thread, from 1

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "event.hpp"
+#include "monitors/hearsay.hpp"
 #include "monitors/older_values.hpp"
 
 namespace teetotal {
@@ -168,6 +169,9 @@ class Visitor {
 
   // How much of the search is done, from 0 to 1, as far as it can tell; brought up to date now and then.
   double explored = 0;
+
+  // Where the visitor listens: what a search notes that can tell, before each visit.
+  monitors::Hearsay* hearsay = nullptr;
 
   // Set by whoever wants a part of a search (part.hpp) to stop after this execution, with what is left of it.
   bool pause = false;

@@ -20,8 +20,10 @@ void Explorer::begin_monitors() {
                                   .older = system_.skips_waiting() ? &system_ : nullptr,
                                   .values = &system_,
                                   .count = request_.reporting,
+                                  .screened = request_.screened,
                                   .release_sequence_c11 = request_.release_sequence_c11};
   watch_ = monitors::Watch(request_.monitors, options);
+  hearsay = watch_.listens() && request_.mark_count == 0 ? &hearsay_ : nullptr;
   keeper_.reset();
   kept_told_ = 0;
   if (request_.keep != 0)
@@ -268,6 +270,7 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
 }
 
 void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
+  const Event* const as_searched = execution.data();
   if (lifetimes.ends_told || system_.more_enable) {  // what ends is a read to the machine
     for_machine_.assign(execution.begin(), execution.end());
     for (std::size_t i = 0; i < for_machine_.size(); ++i) for_machine_[i].writes = system_.steps()[i].writes();
@@ -293,9 +296,11 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
       if (event.kind == Kind::fence && event.address != 0)
         event.kind = static_cast<Kind>(request_.mark_kinds[event.address - 1] - '0');
   }
-  watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
-    if (fresh) tell_violation(number, report);
-  });
+  const bool heard = hearsay_.noted && execution.data() == as_searched;
+  watch_.see(execution, shared, waiting_, heard ? &hearsay_ : nullptr,
+             [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
+               if (fresh) tell_violation(number, report);
+             });
   if (request_.reporting)
     for (std::uint32_t number = 0; number < reporting_.size(); ++number) reporting_[number] += watch_.reports(number);
 }
@@ -446,9 +451,10 @@ void Explorer::tell_end(const char* reason) {
       ",\"whole\":" + Output::quoted(whole_) +
       ",\"complete\":" + (result.complete && !stopped_ && !remarks.incomplete ? "true" : "false") +
       ",\"steps\":" + std::to_string(totals_.steps) + ",\"fresh\":" + std::to_string(totals_.fresh) +
-      ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
-      ",\"symmetric\":" + (system_.symmetric() ? "true" : "false") + ",\"restarts\":" + std::to_string(restarts_) +
-      ",\"restored\":" + std::to_string(system_.restored()) + ",\"seconds\":" + std::to_string(elapsed()) +
+      ",\"longest\":" + std::to_string(totals_.longest) + ",\"shown\":" + std::to_string(watch_.shown()) +
+      ",\"classes\":" + std::to_string(classes_.size()) + ",\"symmetric\":" + (system_.symmetric() ? "true" : "false") +
+      ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
+      ",\"seconds\":" + std::to_string(elapsed()) +
       ",\"cpu\":" + std::to_string(survival.processor_seconds() - earlier_) + ",\"reporting\":[" + reporting +
       "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" + loops +
       "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +

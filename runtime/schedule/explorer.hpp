@@ -39,6 +39,7 @@ struct Request {
   bool tell_all = false;         // tell every execution, not only those with something in them
   bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
   bool reporting = false;        // count the executions that each monitor reports
+  bool screened = true;          // exact monitors see only what could give a report
   bool release_sequence_c11 = false;
   std::uintptr_t marks = 0;  // in the object: an array of bytes whose loads are counted, and none of the program's
   std::size_t mark_count = 0;
@@ -110,6 +111,7 @@ class Explorer final : public Visitor {
   const Output& output_;
   Controlled system_;
   monitors::Watch watch_;
+  monitors::Hearsay hearsay_;
   bool asks_hazards_ = false;
   monitors::Hazards hazards_;
   std::set<std::array<std::uintptr_t, 5>> told_hazards_;  // whose; the places of load, store and write; where

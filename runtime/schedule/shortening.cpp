@@ -52,7 +52,7 @@ Goal::Seen SameReport::seen(Controlled& system, bool last) {
   monitors::Watch watch(
       monitor_, {.semantics = semantics_, .older = system.skips_waiting() ? &system : nullptr, .values = &system});
   bool found = false;
-  watch.see(execution, 0, {}, [&](std::uint32_t, const monitors::Report& report, bool) {
+  watch.see(execution, 0, {}, nullptr, [&](std::uint32_t, const monitors::Report& report, bool) {
     if (found || report.deciding >= steps.size() || Places(place(report.delayed), place(report.deciding)) != wanted_)
       return;
     found = true;

@@ -273,6 +273,7 @@ def monitored_search(
     release_sequence_c11: bool = False,
     twins: Sequence[int] = (),
     marks: tuple[Sequence[int], Sequence[int], int] = ...,
+    screened: bool = True,
 ) -> tuple[
     SearchResult,
     list[tuple[tuple[int, int, int], tuple[int, tuple[int, int, int], list[int], bool]]],

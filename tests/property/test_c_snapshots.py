@@ -150,7 +150,7 @@ int main(void) { pthread_t t[3];
   x = 1;
   for (int i = 0; i < 3; i++) pthread_join(t[i], 0); }
 """
-MEASURES = ("cpu", "seconds", "restored")
+MEASURES = ("cpu", "seconds", "restored", "shown")
 
 
 def told_by(program: Path, *options: str, arguments: tuple[str, ...] = ()) -> tuple[Any, int]:

@@ -312,6 +312,7 @@ def end_of(ends: Sequence[End], finished: bool, stopped: str) -> End:
         steps=total(lambda end: end.steps),
         fresh=total(lambda end: end.fresh),
         longest=max(end.longest for end in ends),
+        shown=total(lambda end: end.shown),
         restarts=max(end.restarts for end in ends),
         seconds=sum(end.seconds for end in ends),
         cpu=sum(end.cpu or 0.0 for end in ends),

@@ -195,6 +195,8 @@ class End(Message, frozen=True, tag="end"):
     steps: int = 0
     fresh: int = 0
     longest: int = 0
+    shown: int = 0
+    """Executions that some monitor had to look at."""
     classes: int = 0
     restarts: int = 0
     restored: int = 0
