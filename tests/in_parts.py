@@ -19,7 +19,7 @@ from teetotal.scale.here import Here
 from teetotal.scale.processes import keeping
 from teetotal.scale.scale import Scale, Slice
 
-PRIVATE = {"seconds", "cpu", "fresh", "restored", "restarts"}
+PRIVATE = {"seconds", "cpu", "fresh", "restored", "restarts", "shown"}
 """Of an end: what is about the processes, and not about the program."""
 
 
