@@ -105,6 +105,8 @@ static void run(unsigned long letters) {
     case 't': if (!pthread_mutex_trylock(&m)) pthread_mutex_unlock(&m); break;
     case 'p': sem_wait(&s); break;    case 'V': sem_post(&s); break;  case 'P': sem_trywait(&s); break;
     case 'b': atomic_thread_fence(memory_order_seq_cst); break;
+    case 'B': atomic_thread_fence(memory_order_release); break;
+    case 'A': atomic_thread_fence(memory_order_acquire); break;
     case 'e': if (LOAD(x)) exit(0); break;
     case 'n': for (int i = 0; i < 3 && !LOAD(f); i++) {} break;
   }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,30 +34,28 @@ class Screen {
  public:
   // `models`: those of the monitor. `older` is null where every event counts (older_question.hpp).
   Screen(const Semantics& semantics, std::uint32_t models, const OlderValues* older, const Wanted& wanted)
-      : semantics_(semantics), models_(models), older_(older), wanted_(&wanted) {}
+      : semantics_(semantics), models_(models), older_(older), wanted_(&wanted) {
+    for (std::size_t kind = 0; kind < effects_.size(); ++kind) effects_[kind] = effect_of(static_cast<Kind>(kind));
+  }
 
   // The next execution shares so many events with the one before.
   void go_back(std::size_t shared) { shared_ = std::min(shared_, shared); }
 
   // How many events of the execution have to be seen; and in `asked`, which of the operations that threads wait before
   // at its end have to be asked about.
-  std::size_t needed(std::span<const Event> execution, std::span<const Event> waiting, const Hearsay& hearsay,
-                     std::vector<Event>& asked) {
+  std::size_t needed(std::span<const Event> execution, const Hearsay& hearsay, std::vector<Event>& asked) {
     asked.clear();
     const Asked all{execution, hearsay.links};
     std::size_t end = 0;
-    if (older_ != nullptr) {
-      for (const Rumour& rumour : hearsay.waiting.all()) {
-        const auto next = std::ranges::find(waiting, rumour.thread, &Event::thread);
-        if (next == waiting.end() || settled(all, rumour, *next)) continue;
-        asked.push_back(*next);
-        end = std::max(end, static_cast<std::size_t>(rumour.previous) + 1);
-      }
+    for (const Rumour& rumour : hearsay.waiting.all()) {
+      if (settled(all, rumour)) continue;
+      asked.push_back(rumour.knows);
+      end = std::max(end, static_cast<std::size_t>(rumour.previous) + 1);
     }
     const std::span<const Rumour> rumours = hearsay.rumours.all();
     for (std::size_t i = rumours.size(); i-- > 0;) {
       const auto event = static_cast<std::size_t>(rumours[i].event);
-      if (event < end || !settled(all, rumours[i], execution[event])) return std::max(end, event + 1);
+      if (event < end || !settled(all, rumours[i])) return std::max(end, event + 1);
     }
     return end;
   }
@@ -72,9 +71,10 @@ class Screen {
     const Hearsay::Link& link(std::int32_t number) const { return links[static_cast<std::size_t>(number)]; }
   };
 
-  TEETOTAL_INLINE bool settled(const Asked& all, const Rumour& rumour, const Event& e) {
+  TEETOTAL_INLINE bool settled(const Asked& all, const Rumour& rumour) {
+    const Event& e = rumour.knows;
     std::uint32_t models = models_;
-    if (!ever_relaxed_ && (models &= relaxed(all, rumour, e)) == 0) return true;
+    if (!ever_relaxed_ && (models &= relaxed(all, rumour)) == 0) return true;
     const Event& write = all.event(rumour.write);
     std::uint32_t unknown = models & ~wanted_->known(write.location, all.event(rumour.previous).location, e.location);
     if ((unknown & Report::tso) != 0 && read_later(all, rumour)) {
@@ -82,8 +82,8 @@ class Screen {
       unknown &= ~Report::tso;
     }
     const bool alone = e.kind == Kind::st ? write.kind == Kind::st : all.link(rumour.write).source <= rumour.looked;
-    if (unknown != 0 || !alone) unknown = untold(all, rumour, e, models);
-    return unknown == 0 || (unknown & relaxed(all, rumour, e)) == 0;
+    if (unknown != 0 || !alone) unknown = untold(all, rumour, models);
+    return unknown == 0 || (unknown & relaxed(all, rumour)) == 0;
   }
 
   // -- told
@@ -92,8 +92,8 @@ class Screen {
   // Under which of the models somebody may want a report about any of these writes. The exact monitors report the
   // newest plain store; of a load the newest write or, where waiting is left out, the newest that leads on; of an rmw,
   // there, any.
-  [[gnu::noinline]] std::uint32_t untold(const Asked& all, const Rumour& rumour, const Event& e,
-                                         std::uint32_t models) const {
+  [[gnu::noinline]] std::uint32_t untold(const Asked& all, const Rumour& rumour, std::uint32_t models) const {
+    const Event& e = rumour.knows;
     const std::uint32_t previous = all.event(rumour.previous).location;
     const bool leads = older_ != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw);
     std::uint32_t left = 0;
@@ -132,50 +132,58 @@ class Screen {
   // What threads have in their buffers, three bits for each of the first ones, and the models under which some event
   // has come after a store that is not kept before it.
   using Order = std::uint64_t;
-  enum : Order { kLoadsTso = 1, kLoadsPso = 2, kWritesPso = 4, kAll = 7 };  // what may overtake a thread's plain store
+  enum : std::uint8_t { kLoadsTso = 1, kLoadsPso = 2, kWritesPso = 4, kAll = 7 };  // what may overtake a plain store
   static constexpr std::uint32_t kThreads = 20;
   static constexpr int kModels = 60;
   static_assert(3 * kThreads <= kModels && Report::tso == 1 && Report::pso == 2);
 
+  // Of a kind of event: what it overtakes, what it leaves of that to later ones, and what it adds.
+  struct Effect {
+    std::uint8_t overtakes, leaves, adds;
+  };
+  Effect effect_of(Kind kind) const {
+    if (kind == Kind::ld) return {kLoadsTso | kLoadsPso, kAll, 0};
+    if (kind == Kind::st) return {kWritesPso, 0, kAll};
+    if (kind == Kind::mfence) return {0, 0, 0};
+    if (kind == Kind::sfence) return {0, kAll & ~kWritesPso, 0};
+    if (kind == Kind::fence) return {0, kAll, 0};
+    // An atomic operation that flushes the buffer of its address alone overtakes what is in others. What does not come
+    // before an sfence, for which it waits.
+    return {flushes_all(semantics_, {.kind = kind}) ? std::uint8_t{0} : std::uint8_t{kWritesPso}, 0, 0};
+  }
+
   // Under which models that is so of an event, or was of any that its thread can know of.
-  [[gnu::noinline]] std::uint32_t relaxed(const Asked& all, const Rumour& rumour, const Event& e) {
-    orders_.resize(std::min(orders_.size(), shared_ + 1));
+  [[gnu::noinline]] std::uint32_t relaxed(const Asked& all, const Rumour& rumour) {
+    std::size_t known = std::min(known_, shared_);
     shared_ = all.events.size();
     const auto before = static_cast<std::size_t>(rumour.previous) + 1;
-    while (orders_.size() <= before) orders_.push_back(after(orders_.back(), all.events[orders_.size() - 1]));
-    const auto models = static_cast<std::uint32_t>(after(orders_[before], e) >> kModels);
+    if (orders_.size() <= before) orders_.resize(2 * before);
+    Order order = orders_[known];
+    for (; known < before; orders_[++known] = order) order = after(order, all.events[known]);
+    known_ = known;
+    const auto models = static_cast<std::uint32_t>(after(orders_[before], rumour.knows) >> kModels);
     ever_relaxed_ = ever_relaxed_ || models != 0;
     return models;
   }
 
-  Order after(Order order, const Event& e) const {
+  TEETOTAL_INLINE Order after(Order order, const Event& e) const {
     if (e.thread >= kThreads) return order | Order{Report::tso | Report::pso} << kModels;
+    const Effect& effect = effects_[static_cast<std::size_t>(e.kind)];
     const auto shift = 3 * e.thread;
-    Order mine = order >> shift & kAll;
-    Order models = 0;
-    order &= ~(Order{kAll} << shift);
-    if (e.kind == Kind::ld) {
-      models = ((mine & kLoadsTso) != 0 ? Report::tso : 0) | ((mine & kLoadsPso) != 0 ? Report::pso : 0);
-    } else if (e.kind == Kind::st) {
-      models = (mine & kWritesPso) != 0 ? Report::pso : 0;
-      mine = kAll;
-    } else if (is_atomic(e.kind)) {
-      models = !flushes_all(semantics_, e) && (mine & kWritesPso) != 0 ? Report::pso : 0;
-      mine = 0;  // otherwise what is there comes before an sfence, for which it waits
-    } else if (e.kind == Kind::mfence) {
-      mine = 0;
-    } else if (e.kind == Kind::sfence) {
-      mine &= ~kWritesPso;
-    }
-    return order | mine << shift | models << kModels;
+    const Order mine = order >> shift & kAll, overtaken = mine & effect.overtakes;
+    const Order models = (overtaken & (kLoadsTso | kLoadsPso)) | (overtaken & kWritesPso) / 2;
+    const Order now = (mine & effect.leaves) | effect.adds;
+    return (order & ~(Order{kAll} << shift)) | now << shift | models << kModels;
   }
 
   Semantics semantics_;
   std::uint32_t models_;
   const OlderValues* older_;
   const Wanted* wanted_;
-  std::vector<Order> orders_{0};  // after so many events; as far as somebody has asked
-  std::size_t shared_ = 0;        // how many of the events that were there then are there still
+  std::array<Effect, 8> effects_;  // by kind
+  std::vector<Order> orders_{0};   // after so many events:
+  std::size_t known_ = 0;          // up to these, as far as somebody has asked,
+  std::size_t shared_ = 0;         // of which so many are there still
   bool ever_relaxed_ = false;
 };
 

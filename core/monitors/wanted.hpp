@@ -46,9 +46,8 @@ class Wanted {
   // The models of which it is known at once that a report at these places makes no difference.
   std::uint32_t known(std::uint32_t delayed, std::uint32_t previous, std::uint32_t deciding) const {
     const std::size_t at = place_of(delayed, previous, deciding);
-    for (const std::size_t i : {at, at ^ 1U})
-      if (known_[i].is(delayed, previous, deciding)) return count_ ? 0 : known_[i].models;
-    return 0;
+    const Known& known = known_[at].is(delayed, previous, deciding) ? known_[at] : known_[at ^ 1U];
+    return known.is(delayed, previous, deciding) && !count_ ? known.models : 0;
   }
 
   bool knows(std::uint32_t delayed, std::uint32_t previous, std::uint32_t deciding, std::uint32_t models) const {
@@ -79,7 +78,7 @@ class Wanted {
     std::uint32_t delayed = 0, previous = 0, deciding = 0, models = 0;
 
     bool is(std::uint32_t d, std::uint32_t p, std::uint32_t e) const {
-      return delayed == d && previous == p && deciding == e;
+      return ((delayed ^ d) | (previous ^ p) | (deciding ^ e)) == 0;
     }
   };
   // Some programs have dozens of these, and two in one place would drive each other out at every other event: each has

@@ -44,6 +44,7 @@ class Watch {
         const std::uint32_t models = both ? Report::tso | Report::pso : name == "exact-tso" ? Report::tso : Report::pso;
         watching.screen.emplace(options.semantics, models, options.older, *watching.wanted);
       }
+      all_listen_ = all_listen_ && watching.screen;
       monitors_.push_back(std::move(watching));
     }
   }
@@ -53,23 +54,30 @@ class Watch {
     return std::ranges::any_of(monitors_, [](const Watching& watching) { return watching.screen.has_value(); });
   }
 
+  // Whether somebody wants to know what threads wait before of an execution of which this is told.
+  bool asks_what_waits(const Hearsay* hearsay) const {
+    return !monitors_.empty() && !(all_listen_ && hearsay != nullptr);
+  }
+
   // Tells each report that is new since the execution before: tell(which of the names, report, whether it is the first
-  // at its place). `waiting` is what threads stand before that wait at the end: where they wait for a value, that is
-  // asked about too, and the deciding event of such a report is one behind the last. Reports at places that were
-  // told before may be left out, but for one in each execution where these are counted. `hearsay` is that of the events
-  // as they are given, or null.
+  // at its place). `waiting` is, if it is asked for, what threads stand before that wait at the end: where they wait
+  // for a value, that is asked about too, and the deciding event of such a report is one behind the last. Reports at
+  // places that were told before may be left out, but for one in each execution where these are counted. `hearsay` is
+  // that of the events as they are given, or null.
   template <class Tell>
   void see(std::span<const Event> execution, std::size_t shared, std::span<const Event> waiting, const Hearsay* hearsay,
            Tell tell) {
-    for (const auto& told : told_) told->go_back(shared);
-    noted_ = std::min(noted_, shared);
+    shared_ = std::min(shared_, shared);
+    if (all_listen_ && hearsay != nullptr && hearsay->silent()) return;
+    for (const auto& told : told_) told->go_back(shared_);
+    noted_ = std::min(noted_, shared_);
     bool shown = false;
     for (Watching& watching : monitors_) {
-      watching.shared = std::min(watching.shared, shared);
+      watching.shared = std::min(watching.shared, shared_);
       reports_.clear();
-      if (watching.screen) watching.screen->go_back(shared);
+      if (watching.screen) watching.screen->go_back(shared_);
       if (watching.screen && hearsay != nullptr) {
-        const std::size_t needed = watching.screen->needed(execution, waiting, *hearsay, asked_);
+        const std::size_t needed = watching.screen->needed(execution, *hearsay, asked_);
         if (needed == 0) continue;
         watching.monitor->see(execution, watching.shared, needed, asked_, reports_);
       } else {
@@ -84,6 +92,7 @@ class Watch {
         if (first != second && (report.models & Report::pso) != 0) tell(second, report, told_[second]->add(report));
       }
     }
+    shared_ = execution.size();
     shown_ += shown;
   }
 
@@ -123,6 +132,8 @@ class Watch {
 
   std::vector<Watching> monitors_;
   std::vector<std::unique_ptr<Told>> told_;  // by name
+  bool all_listen_ = true;                   // all monitors are screened
+  std::size_t shared_ = 0;  // what the executions since the one that was looked into last share with that
   std::vector<Report> reports_;
   std::vector<Event> asked_;
   std::uint64_t shown_ = 0;

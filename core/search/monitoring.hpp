@@ -49,7 +49,8 @@ class Monitoring final : public Visitor {
   }
 
   bool visit(std::span<const Event> execution, std::size_t shared) override {
-    if (system_.skips_waiting()) system_.find_waiting(waiting_);
+    const monitors::Hearsay* heard = hearsay_.noted ? &hearsay_ : nullptr;
+    if (system_.skips_waiting() && (keeper || watch_.asks_what_waits(heard))) system_.find_waiting(waiting_);
     if (keeper) {
       marked_.assign(execution.begin(), execution.end());
       for (Event& event : marked_) mark(event);
@@ -58,7 +59,7 @@ class Monitoring final : public Visitor {
         if (is_mark(event)) event.kind = marks_.kinds[event.address - 1];
       execution = marked_;
     }
-    watch_.see(execution, shared, waiting_, hearsay_.noted ? &hearsay_ : nullptr,
+    watch_.see(execution, shared, waiting_, heard,
                [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
                  if (fresh) keep(number, report, execution);
                });

@@ -30,16 +30,17 @@ SearchResult OptimalSearch::run() {
 
 // From where it stands, at an execution that shares so many events with the one before.
 void OptimalSearch::explore(std::size_t shared) {
+  std::size_t seen = 0;  // by the visitor
   for (;;) {
     if (extend()) {
       const bool more = tally(result_, system_.ending());
       constexpr std::uint64_t kEstimate = 1024;
       if (result_.executions % kEstimate == 0) visitor_.explored = fraction();
       system_.find_waiting(waiting_);
-      if (hearsay_ != nullptr) hear_waiting();
-      if (!visitor_.visit(execution_, seen_) || !more) return;
-      seen_ = execution_.size();
-      if (hearsay_ != nullptr) note_heard();
+      if (hearsay_ != nullptr && system_.skips_waiting()) hear_waiting();
+      if (!visitor_.visit(execution_, seen) || !more) return;
+      seen = execution_.size();
+      if (hearsay_ != nullptr) hearsay_->rumours.clear();
       reverse_races(shared);
       result_.full = nodes_.size() > most_nodes_;
       if (result_.full) return;
@@ -48,8 +49,8 @@ void OptimalSearch::explore(std::size_t shared) {
     }
     if (!backtrack() || execution_.size() < base_) break;
     shared = execution_.size();
-    seen_ = std::min(seen_, shared);
-    if (hearsay_ != nullptr) hearsay_->rumours.forget(shared);
+    seen = std::min(seen, shared);
+    if (hearsay_ != nullptr) hearsay_->go_back(shared);
     found_.clear();
     if (ends_here()) return;
   }
@@ -94,10 +95,7 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   for (const Sleeper& sleeper : frames_[depth_ - 2].sleep)
     if (!dependent(sleeper, event)) next.sleep.push_back(sleeper);
 
-  if (by_thread_.size() <= thread) {
-    by_thread_.resize(thread + std::size_t{1});
-    heard_.resize(by_thread_.size());
-  }
+  if (by_thread_.size() <= thread) by_thread_.resize(thread + std::size_t{1});
   const std::size_t threads = by_thread_.size();
   clocks_.reserve(index + 2, threads);
   before_.reserve(index + 2, threads);
@@ -125,7 +123,7 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
     races_with(event, index, previous);
     (sees_own(event) ? own_loads_ : by_address_)[event.address].push_back(index);
   } else if (hearsay_ != nullptr) {
-    hearsay_->follow(index, {previous, monitors::Hearsay::kNone});
+    hearsay_->follow(index, {previous, monitors::Hearsay::kNone, false});
   }
   clock[thread] = number;
 }
@@ -141,7 +139,7 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
     if (execution_[*from].writes && happens_before(*from, known)) break;
   }
   monitors::Hearsay::Rumour& rumour = rumours.more();
-  rumour.thread = event.thread;
+  rumour.knows = event;
   rumour.event = index;
   rumour.previous = previous;
   rumour.write = static_cast<std::int32_t>(*from);
@@ -157,24 +155,12 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
 void OptimalSearch::hear_waiting() {
   hearsay_->waiting.clear();
   for (const Event& event : waiting_) {
-    if (is_fence(event.kind) || event.kind == Kind::lock || event.address >= by_address_.size()) continue;
-    const auto& accesses = by_address_[event.address];
-    if (accesses.empty() || execution_[accesses.back()].thread == event.thread) continue;
     if (event.thread >= by_thread_.size() || by_thread_[event.thread].empty()) continue;
-    const auto& own = by_thread_[event.thread];
-    const auto previous = static_cast<std::int32_t>(own.back());
-    if (is_news(event, previous, own.size()))
-      hear(event, monitors::Hearsay::kNone, previous, accesses.rbegin(), hearsay_->waiting);
+    const auto previous = static_cast<std::int32_t>(by_thread_[event.thread].back());
+    if (!is_news(event, previous)) continue;
+    if (is_fence(event.kind) || event.kind == Kind::lock || event.address >= by_address_.size()) continue;
+    hear(event, monitors::Hearsay::kNone, previous, by_address_[event.address].rbegin(), hearsay_->waiting);
   }
-}
-
-// The visitor has seen an execution, and heard what its threads came to, and what they wait before where it asks that.
-void OptimalSearch::note_heard() {
-  hearsay_->rumours.clear();
-  for (std::size_t thread = 0; thread < by_thread_.size(); ++thread) heard_[thread] = by_thread_[thread].size();
-  if (!system_.skips_waiting()) return;
-  for (const Event& event : waiting_)
-    if (event.thread < heard_.size()) ++heard_[event.thread];
 }
 
 void OptimalSearch::look_for_late_use(std::uint32_t thread) {
@@ -215,8 +201,8 @@ void OptimalSearch::races_with(const Event& event, std::size_t index, std::int32
   }
   if (hearsay_ != nullptr) {
     const bool written = it != accesses.rend();
-    hearsay_->follow(index, {previous, written ? static_cast<std::int32_t>(*it) : monitors::Hearsay::kNone});
-    if (written && !looked && event.kind != Kind::lock && is_news(event, previous, by_thread_[event.thread].size() - 1))
+    hearsay_->follow(index, {previous, written ? static_cast<std::int32_t>(*it) : monitors::Hearsay::kNone, false});
+    if (written && !looked && event.kind != Kind::lock && is_news(event, previous))
       hear(event, static_cast<std::int32_t>(index), previous, it, hearsay_->rumours);
   }
   if (ordered) return;

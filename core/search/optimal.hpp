@@ -105,13 +105,10 @@ class OptimalSearch {
   using Rumours = monitors::Hearsay::Rumours;
   void hear(const Event& event, std::int32_t index, std::int32_t previous, Accesses from, Rumours& rumours) const;
   void hear_waiting();
-  void note_heard();
-  // Whether nobody has heard of what comes behind so many events of its thread, the last of them `previous`: neither
-  // the thread has come to it in the execution that the visitor saw last, nor waited before it at the end. An operation
-  // on an object may do something else by now, and is news again.
-  bool is_news(const Event& event, std::int32_t previous, std::size_t number) const {
-    if (previous >= static_cast<std::int32_t>(seen_)) return true;
-    return previous != monitors::Hearsay::kNone && (number >= heard_[event.thread] || !event.checked());
+  // Whether what an event knows, whose thread did `previous` last, is to be told. An operation on an object may do
+  // something else by now, and is told of again.
+  bool is_news(const Event& event, std::int32_t previous) const {
+    return hearsay_->is_news(previous) || (!event.checked() && previous != monitors::Hearsay::kNone);
   }
   void reverse_races(std::size_t shared);
   void races_with(const Event& event, std::size_t index, std::int32_t previous);
@@ -168,8 +165,6 @@ class OptimalSearch {
   bool buffers_;
   monitors::Hearsay* hearsay_;  // null: nobody listens
   SearchResult result_;
-  std::size_t seen_ = 0;            // how many events the visitor has seen, of the execution at hand
-  std::vector<std::size_t> heard_;  // of each thread's operations, in the execution that it saw last: where it listens
   std::vector<Event> execution_;
   Clocks clocks_, before_;              // of each event: how many events of each thread happen before, its own included
   std::vector<std::uint32_t> numbers_;  // of each event within its thread, from 1

@@ -287,7 +287,8 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
     execution = for_machine_;
   }
   if (asks_hazards_) find_hazards(execution, shared);
-  if (system_.skips_waiting()) system_.find_waiting(waiting_);
+  const monitors::Hearsay* heard = hearsay_.noted && execution.data() == as_searched ? &hearsay_ : nullptr;
+  if (system_.skips_waiting() && (keeper_ || watch_.asks_what_waits(heard))) system_.find_waiting(waiting_);
   if (keeper_) {
     keeper_->see(execution, shared, waiting_);
     constexpr std::size_t kLine = 1 << 16;
@@ -296,11 +297,9 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
       if (event.kind == Kind::fence && event.address != 0)
         event.kind = static_cast<Kind>(request_.mark_kinds[event.address - 1] - '0');
   }
-  const bool heard = hearsay_.noted && execution.data() == as_searched;
-  watch_.see(execution, shared, waiting_, heard ? &hearsay_ : nullptr,
-             [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
-               if (fresh) tell_violation(number, report);
-             });
+  watch_.see(execution, shared, waiting_, heard, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
+    if (fresh) tell_violation(number, report);
+  });
   if (request_.reporting)
     for (std::uint32_t number = 0; number < reporting_.size(); ++number) reporting_[number] += watch_.reports(number);
 }

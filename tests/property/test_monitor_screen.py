@@ -119,7 +119,17 @@ def test_most_executions_need_not_be_shown(name: str, flags: tuple[str, ...], mo
     assert shown <= most
 
 
-LETTERS = ("xXyYzZ", "xXyYfFgGq", "xXyYzZtmMa", "xXyYzZpVPt", "xXYyhHac", "xXyYzZfFqaCcb", "xXyYenfFpV", "xXyYzZaaC")
+LETTERS = (
+    "xXyYzZ",
+    "xXyYfFgGq",
+    "xXyYzZtmMa",
+    "xXyYzZpVPt",
+    "xXYyhHac",
+    "xXyYzZfFqaCcb",
+    "xXyYenfFpV",
+    "xXyYzZaaC",
+    "xXyYzZABb",
+)
 OPTIONS = ((), ("waiting=count", "loop-bound=4"), ("rmw=address", "mutex=rmw"), ("loop-bound=2",), ("symmetry=off",))
 
 
