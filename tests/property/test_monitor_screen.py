@@ -144,6 +144,15 @@ def test_random_c_programs() -> None:
             same(program, "executions=1000", *chance.choice(OPTIONS), arguments=tuple(code))
 
 
+def test_a_fence_that_c11_alone_knows_holds_nothing_back() -> None:
+    """Nothing but the load behind an acquire fence overtakes anything."""
+    with compiled(ACCESSES) as program:
+        for code in (("XAy", "Ybx"), ("XABy", "Ybx"), ("XAY", "ybx")):
+            same(program, arguments=code)
+            _, told = explore(program, *MONITORS, arguments=code)
+            assert any(answer["type"] == "violation" for answer in told), code
+
+
 TRIED = """
 #define LOAD(a) atomic_load_explicit(&a, memory_order_relaxed)
 #define STORE(a, v) atomic_store_explicit(&a, v, memory_order_relaxed)
