@@ -43,10 +43,12 @@ bool of_executable(std::uintptr_t address);
   fail(self, Failure::overflow, "", place);
 }
 
-// Whether the memory at an address is there, now that the operation is done.
+// Whether the memory at an address is there, now that the operation is done. `tag`: of an object, or any of data.
 [[gnu::always_inline]] inline void check_memory(Thread& self, std::uintptr_t address, std::size_t size,
-                                                std::uintptr_t place) {
+                                                std::uintptr_t place, Tag tag = Tag::byte) {
   if (memory.in_object(address)) return;
+  if (process.ending != 0) [[unlikely]]
+    check_ending(self, address, tag, place);
   if (in_heap(address)) {
     if (!Memory::in_use(address, size)) [[unlikely]]
       bad_heap_access(self, address, place);
@@ -78,7 +80,7 @@ bool of_executable(std::uintptr_t address);
     self.operation.enabled = nullptr;
     visible(self);
   }
-  check_memory(self, address, size_of(tag), place);
+  check_memory(self, address, size_of(tag), place, tag);
   if (kind != Kind::st && object_bytes.may_meet(address)) [[unlikely]]
     object_bytes.load(address, size_of(tag), place);
 }

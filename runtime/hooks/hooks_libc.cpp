@@ -129,13 +129,12 @@ void release(void* pointer, std::uintptr_t place) {
   if (self == nullptr) return;  // at the end of everything
   const Block block = memory.block(address);
   if (block.address != address) fail(*self, Failure::misuse, "frees what was not allocated", place);
-  if (!process.unwatched()) end_life(*self, block.address, block.address + block.size, Verb::free, place);
+  const std::uintptr_t told = callers.empty() ? place : callers.teller(place, __builtin_frame_address(0));
+  if (!process.unwatched()) end_life(*self, block.address, block.address + block.size, Verb::free, place, told);
   check_unused(*self, block.address, block.address + block.size, "frees memory", place);
   const Block now = memory.block(address);
   if (now.freed) fail(*self, {Failure::freed, "frees it again", "freed it", objects.ended_by[now.end]}, place);
-  memory.release(now, static_cast<std::uint32_t>(mark_end(
-                          *self, callers.empty() ? place : callers.teller(place, __builtin_frame_address(0)))) &
-                          0xFFFF);
+  memory.release(now, static_cast<std::uint32_t>(mark_end(*self, told)) & 0xFFFF);
   if (!process.alone) lifetimes.freed.insert(address);
 }
 

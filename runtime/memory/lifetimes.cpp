@@ -69,10 +69,19 @@ End frame_end(const Thread& owner, std::uintptr_t address) {
   return {owner.number, 0};
 }
 
+// With the end of its thread.
+Fault ended_stack(const Thread& owner) {
+  return {Failure::returned, "uses the stack of a thread that has ended", "ended", {owner.number, 0}};
+}
+Fault ended_local(const Thread& owner) {
+  return {Failure::returned, "uses a thread-local variable of a thread that has ended", "ended", {owner.number, 0}};
+}
+
 Fault dead_stack(const Thread& owner, std::uintptr_t address) {
   if (owner.state == State::unborn) return {Failure::crash, "uses memory where nothing lies"};
-  if (owner.over) return {Failure::returned, "uses the stack of a thread that has ended", "ended", {owner.number, 0}};
-  return {Failure::returned, "uses a variable of a function that has returned", "returned", frame_end(owner, address)};
+  const End end = frame_end(owner, address);
+  if (owner.stack_over || (owner.exiting && end.place == 0)) return ended_stack(owner);
+  return {Failure::returned, "uses a variable of a function that has returned", "returned", end};
 }
 
 // A use of memory that is not a variable's, if that memory's time is over.
@@ -83,8 +92,21 @@ std::optional<Fault> use_of_dead(const Thread& self, std::uintptr_t address, std
     const Block block = memory.block(address);
     if (block.freed) return Fault{Failure::freed, "", "freed it", objects.ended_by[block.end]};
   } else if (const Thread* local = owner_of_local(address); local != nullptr && local->over) {
-    return Fault{
-        Failure::returned, "uses a thread-local variable of a thread that has ended", "ended", {local->number, 0}};
+    return ended_local(*local);
+  }
+  return std::nullopt;
+}
+
+// A use of a cell that has ended while others of its memory are still to end.
+std::optional<Fault> use_of_ended(std::uintptr_t address, Tag tag) {
+  for (std::uint32_t number = 0; process.ending != 0 && number < process.count; ++number) {
+    const Thread& thread = process.threads[number];
+    if (!thread.ending.has_ended(address, tag)) continue;
+    const End end{number, thread.ending.place};
+    if (in_heap(address)) return Fault{Failure::freed, "", "freed it", end};
+    if (stack_owner(address) >= kMaxThreads) return ended_local(thread);
+    if (end.place == 0) return ended_stack(thread);
+    return Fault{Failure::returned, "uses a variable of a function that has returned", "returned", end};
   }
   return std::nullopt;
 }
@@ -94,7 +116,7 @@ std::optional<Fault> use_of_dead(const Thread& self, std::uintptr_t address, std
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
   const Thread& owner = process.threads[stack_owner(address)];
   if (&owner == &self) return address < frame;
-  if (owner.over || owner.state == State::unborn) return true;
+  if (owner.stack_over || owner.state == State::unborn) return true;
   return address < (owner.state == State::parked ? live_from(owner) : owner.stack.left_below);
 }
 
@@ -104,7 +126,8 @@ void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place
 }
 
 std::optional<Fault> fault_at_commit(const Thread& self, std::uintptr_t address) {
-  std::optional<Fault> use = use_of_dead(self, address, 0);
+  std::optional<Fault> use = use_of_ended(address, Tag::byte);
+  if (!use) use = use_of_dead(self, address, 0);
   if (use && use->cause.thread == self.number) return std::nullopt;  // its own end comes after its own store
   return use;
 }
@@ -114,6 +137,10 @@ void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std
   if (!use) return;
   if (use->failure == Failure::returned) watch(kTold);  // so that the frame's end is known the next time
   fail(self, *use, place);
+}
+
+void check_ending(Thread& self, std::uintptr_t address, Tag tag, std::uintptr_t place) {
+  if (const std::optional<Fault> use = use_of_ended(address, tag)) fail(self, *use, place);
 }
 
 void watch_locks(const void* object) {
@@ -205,8 +232,11 @@ void each_cell(std::uintptr_t begin, std::uintptr_t end, Visit visit) {
 
 }  // namespace
 
-void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb, std::uintptr_t place) {
+void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb, std::uintptr_t place,
+              std::uintptr_t told_place) {
   bool part = verb == Verb::end_life;  // no loop is cut for it
+  self.ending = {.begin = begin, .data = begin, .object = {begin, Tag::byte}, .place = told_place};
+  ++process.ending;
   each_cell(begin, end, [&](std::uintptr_t address, Tag tag) {
     self.operation = {.kind = Kind::ld,
                       .writes = Writes::always,
@@ -218,7 +248,14 @@ void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb,
                       .place = place};
     lifetimes.ends_told = part = true;
     visible(self);
+    std::optional<Fault> use = use_of_ended(address, tag);
+    if (!use && verb == Verb::free) use = use_of_dead(self, address, 0);
+    if (use) fail(self, {use->failure, "frees it again", use->done, use->cause}, place);
+    self.ending.data = is_data(tag) ? address + 1 : end;
+    if (!is_data(tag)) self.ending.object = {address, tag};
   });
+  self.ending = {};
+  --process.ending;
 }
 
 void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place) {
@@ -227,17 +264,20 @@ void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place) {
   learnt = std::max(learnt, below);
   // Without an operation since the latest end nobody can have learnt of a frame that began since.
   const bool just_told = self.operation.verb == Verb::end_life;
-  end_life(self, just_told ? self.stack.told_below : stack_top(self.number) - kStackSize, below, Verb::end_life, place);
+  end_life(self, just_told ? self.stack.told_below : stack_top(self.number) - kStackSize, below, Verb::end_life, place,
+           place);
   self.stack.told_below = just_told ? std::max(self.stack.told_below, below) : below;
 }
 
 void end_all(Thread& self) {
-  self.over = true;
   if (!lifetimes.touched.empty() || lifetimes.shared_stacks != 0 || (teetotal_frames_watched & kLocks) != 0)
     end_frames(self, stack_top(self.number), 0);
-  if (process.alone || self.locals_private) return;
-  lifetimes.ended_locals |= bit_of(self.number);
-  end_life(self, self.tls, self.tls + self.tls_size, Verb::end_life, 0);
+  self.stack_over = true;
+  if (!process.alone && !self.locals_private) {
+    lifetimes.ended_locals |= bit_of(self.number);
+    end_life(self, self.tls, self.tls + self.tls_size, Verb::end_life, 0, 0);
+  }
+  self.over = true;
 }
 
 void keep_frames(Thread& self) {
@@ -245,7 +285,9 @@ void keep_frames(Thread& self) {
   self.stack.left_below = live_from(here, reinterpret_cast<std::uintptr_t>(here) - 1, stack_top(self.number));
 }
 
-bool ended_unnoticed(std::uintptr_t address) {
+bool ended_unnoticed(std::uintptr_t address, Tag tag) {
+  for (std::uint32_t number = 0; process.ending != 0 && number < process.count; ++number)
+    if (process.threads[number].ending.has_ended(address, tag)) return true;
   if (in_heap(address)) return lifetimes.freed.contains(memory.block(address).address);
   if (const std::uint32_t owner = stack_owner(address); owner < kMaxThreads)
     return address < lifetimes.ended_below[owner];

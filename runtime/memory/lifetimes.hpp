@@ -40,6 +40,9 @@ bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t fr
 // A use of memory that is neither a variable's nor of the heap: fails where that memory's time is over.
 void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std::uintptr_t frame);
 
+// The same of memory that another thread is ending, of which this cell has ended.
+void check_ending(Thread& self, std::uintptr_t address, Tag tag, std::uintptr_t place);
+
 // A thread's own stack: what `hidden` found below the hook that asks.
 [[noreturn]] void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place);
 // A store of the thread reaches memory now, as the scheduler sees it: what is wrong where that memory is over.
@@ -71,7 +74,10 @@ inline bool touched_by_others(std::uintptr_t address, std::size_t size, std::uin
 // is done at once and flushes nothing, but one that conflicts with reads, too. So the search looks for accesses in
 // every order with it. By the time a thread stands before it the memory is over: nothing can keep the thread from going
 // on.
-void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb, std::uintptr_t place);
+// Each cell ends with its own event, and no other one does by then: accesses to them are independent of it. Who comes
+// between two of these events is told what has ended by Thread::ending.
+void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb, std::uintptr_t place,
+              std::uintptr_t told_place);
 void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place);  // all of its stack below an address
 void end_all(Thread& self);  // a thread's stack and thread-local variables
 
@@ -82,8 +88,8 @@ bool know_ended_cell(std::uint64_t told);  // false: it is a grain
 // The process ends with the thread's frames alive, those of the program that still run.
 void keep_frames(Thread& self);
 
-// Whether memory has ended without an event for this address, since that was not known: the search must begin again.
-bool ended_unnoticed(std::uintptr_t address);
+// Whether memory has ended without an event for this cell, since it was not known: the search must begin again.
+bool ended_unnoticed(std::uintptr_t address, Tag tag);
 
 // Whether an address that belongs to no region of the program is nobody else's business.
 bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place);

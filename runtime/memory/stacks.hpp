@@ -16,6 +16,18 @@ struct EndedFrames {
   std::uint32_t next = 0;
 };
 
+// Memory whose life a thread is ending, a cell after the other, from `begin` on: what lies below `data` has ended, and
+// then of the objects those up to this one. All zeros: none.
+struct EndingMemory {
+  std::uintptr_t begin = 0, data = 0;
+  std::pair<std::uintptr_t, Tag> object{};
+  std::uintptr_t place = 0;  // where it does so
+
+  bool has_ended(std::uintptr_t address, Tag tag) const {
+    return address >= begin && (is_data(tag) ? address < data : std::pair(address, tag) <= object);
+  }
+};
+
 struct StackEnds {
   std::uintptr_t dead_below = 0;  // since it was last let go on
   std::uintptr_t left_below = 0;  // where it ended the process

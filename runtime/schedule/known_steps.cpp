@@ -90,6 +90,7 @@ bool KnownSteps::changed_nothing_else(const Thread& thread, const Operation& don
       if (creates) then.allow(&ThreadRecord::creations, now);
       if (now.operation.verb == Verb::end) {
         then.allow(&ThreadRecord::exiting, now);
+        then.allow(&ThreadRecord::stack_over, now);
         then.allow(&ThreadRecord::over, now);
         then.allow(&ThreadRecord::result, now);
       }

@@ -204,7 +204,7 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .expected = choice.expected};
   visible(self);
   // Waking those who wait at a word does not look at it: it may be gone by then, and be another's.
-  if (is_object(tag) && self.wait.bucket == nullptr && of_program(object)) check_memory(self, address, 0, place);
+  if (is_object(tag) && self.wait.bucket == nullptr && of_program(object)) check_memory(self, address, 0, place, tag);
 }
 
 void attempt(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, const Choice& choice) {

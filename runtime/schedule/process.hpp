@@ -47,7 +47,8 @@ struct ProcessRecord {
   bool alone = true;        // nobody else is there: nothing is visible
   std::uint32_t count = 1;  // threads so far in this execution
   std::uint32_t unjoined = 0;
-  std::int32_t step = -1;  // the step that is running
+  std::int32_t step = -1;    // the step that is running
+  std::uint32_t ending = 0;  // threads in the midst of ending the life of some memory
 };
 
 struct Process : ProcessRecord {

@@ -395,7 +395,7 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
 void Controlled::check_new_cells() {
   for (; known_cells_ < cells.size(); ++known_cells_) {
     const Cell& cell = cells[static_cast<std::uint32_t>(known_cells_)];
-    if (cell.tag != Tag::thread && ended_unnoticed(cell.address)) throw Restart{};
+    if (cell.tag != Tag::thread && ended_unnoticed(cell.address, cell.tag)) throw Restart{};
   }
 }
 

@@ -94,7 +94,9 @@ struct ThreadRecord {
   Wide operand = 0;  // of a single rmw: what it writes or adds
   std::int32_t end_step = -1;
   bool detached = false, joined = false, exiting = false;
-  bool over = false;  // nothing of its stack and of its thread-local variables may be used any more
+  bool stack_over = false;  // nothing of its stack may be used any more
+  bool over = false;        // nor of its thread-local variables
+  EndingMemory ending;
   std::uint32_t atomic_section = 0;
   const void* waits_on = nullptr;  // a thread, a condition variable, a barrier, …
   End joined_by, detached_by;
