@@ -44,8 +44,6 @@ void OptimalSearch::explore(std::size_t shared) {
       reverse_races(shared);
       result_.full = nodes_.size() > most_nodes_;
       if (result_.full) return;
-    } else {
-      ++result_.redundant;
     }
     if (!backtrack() || execution_.size() < base_) break;
     shared = execution_.size();
@@ -55,19 +53,23 @@ void OptimalSearch::explore(std::size_t shared) {
     if (ends_here()) return;
   }
   finished_ = true;
-  result_.complete = result_.cut == 0;
+  result_.complete = result_.cut == 0 && result_.left_out == 0;
 }
 
 // Runs on to a complete execution: along the tree's first branch, then along any thread that does not sleep. False
-// where every enabled thread sleeps, which an optimal search never meets.
+// where a planned step is not possible, or every enabled thread sleeps, which an optimal search never meets.
 bool OptimalSearch::extend() {
   for (;;) {
     Frame& frame = frames_[depth_ - 1];
     if (Node* node = frame.tree; node != nullptr) {
       frame.tree = node->next;
       const std::uint32_t thread = node->event.thread;
-      if (thread >= system_.threads() || !system_.enabled(thread))
-        throw std::logic_error("the search planned a step that is not possible");
+      if (thread >= system_.threads() || !system_.enabled(thread)) {
+        if (thread >= system_.threads() || !system_.stopped_early(thread))
+          throw std::logic_error("the search planned a step that is not possible");
+        ++result_.left_out;
+        return false;
+      }
       Node* child = node->child;
       return_node(node);
       push(thread, child);
@@ -80,7 +82,10 @@ bool OptimalSearch::extend() {
     if (rank == System::kNobody) return true;
     if (system_.nothing_but_ends(rank)) return true;
     while (sleeps(ranked(rank)))
-      if (rank = system_.next_enabled(rank + 1); rank == System::kNobody) return false;
+      if (rank = system_.next_enabled(rank + 1); rank == System::kNobody) {
+        ++result_.redundant;
+        return false;
+      }
     push(ranked(rank), nullptr);
   }
 }

@@ -81,6 +81,10 @@ class System : public monitors::OlderValues {
   virtual void uses_after(std::uint32_t /*thread*/, std::size_t /*end*/) {}
   bool lives_end = false;
 
+  // Whether a thread has stopped where it would have gone on in another order of independent steps. Then a plan may
+  // have steps of it that are not possible: whatever comes behind these is left out.
+  virtual bool stopped_early(std::uint32_t /*thread*/) const { return false; }
+
   // Takes back all but the first `length` steps.
   virtual void rewind(std::size_t length) = 0;
 
@@ -183,6 +187,7 @@ struct SearchResult {
   std::uint64_t cut = 0;         // of these: in which a loop's bound stopped a thread
   std::uint64_t vain = 0;        // of these: in which some thread waits in a round that it began in vain
   std::uint64_t redundant = 0;   // begun, but equivalent to an earlier one: 0 in an optimal search
+  std::uint64_t left_out = 0;    // begun, but not possible, since some thread had stopped early
   bool complete = false;         // nothing was left out
   bool full = false;             // stopped because its memory was full
   bool endless = false;          // stopped because a thread goes on for ever, as far as one can tell

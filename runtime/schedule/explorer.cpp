@@ -92,6 +92,9 @@ void Explorer::search_all() {
       const SearchResult result = request_.slice < 1e18 ? explore_part() : search(request_.strategy, system_, *this);
       if (result.redundant != 0 && request_.strategy.name == "all")  // whoever does the same again begins none in vain
         remarks.weaken("an execution was begun that was there already: the program did not do the same again");
+      if (result.left_out != 0)
+        remarks.weaken(
+            "what threads do behind a use of a function's variable that comes just before it returns was left out");
       if (refused_ || pause) {
         totals_.result = result;
         break;

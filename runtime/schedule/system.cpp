@@ -120,6 +120,13 @@ bool Controlled::enabled(std::uint32_t number) const {
   return relaxed() ? pending(number).readiness == Readiness::enabled : goes_on(number);
 }
 
+// Whoever uses a variable of a function that is about to return has failed, though the event of its end is still to
+// come (lifetimes.hpp): by then there is nothing any more to go on with.
+bool Controlled::stopped_early(std::uint32_t number) const {
+  catch_up();
+  return process.threads[relaxed() ? agents_[number].thread : number].failure == Failure::returned;
+}
+
 std::uint32_t Controlled::next_enabled(std::uint32_t number) const {
   if (relaxed()) return System::next_enabled(number);
   catch_up();

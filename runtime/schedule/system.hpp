@@ -76,6 +76,7 @@ class Controlled final : public System {
   std::uint32_t next_enabled(std::uint32_t thread) const override;
   bool nothing_but_ends(std::uint32_t thread) override;
   Event execute(std::uint32_t thread) override;
+  bool stopped_early(std::uint32_t number) const override;
   void rewind(std::size_t length) override;
   void uses_after(std::uint32_t thread, std::size_t end) override;
   bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override;

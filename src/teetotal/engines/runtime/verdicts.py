@@ -54,6 +54,8 @@ def result(findings: Findings, command: str) -> CheckAnswer:
         notes.append("the search was stopped after three executions that hang, or wait, or need too much memory")
     elif end.stopped and not findings.ended_early:
         notes.append("the budget ran out; see --time and --executions")
+    elif findings.options.explore.name == "all" and notes:
+        pass  # which say why something was left out
     elif not end.complete and not findings.undecided and not findings.ended_early:
         notes.append(f"{findings.options.explore} leaves executions out")
     if end.mixed and findings.names is not None:
