@@ -21,13 +21,15 @@ void Controlled::uses_after(std::uint32_t thread, std::size_t end) {
 // The thread fails where it stands.
 void Controlled::fail_instead(Thread& thread, std::size_t index) const {
   const Step& step = steps_[index];
-  thread.failure = step.late >= 0 ? Failure::returned : survival.failure();
-  thread.message = step.late >= 0 ? "uses a variable of a function that has returned" : survival.message();
+  Fault fault{.failure = survival.failure(), .message = survival.message()};
   if (step.late >= 0) {
     const Step& end = steps_[static_cast<std::size_t>(step.late)];
-    thread.done = "returned";
-    thread.cause = {end.thread, end.operation.told_place()};
+    fault = use_of_ended_frame({end.thread, end.operation.told_place()});
   }
+  thread.failure = fault.failure;
+  thread.message = fault.message;
+  thread.done = fault.done;
+  thread.cause = fault.cause;
   thread.failed_at = thread.operation.told_place();
   thread.state = State::stopped;
   thread.failed_step = static_cast<std::int32_t>(index);

@@ -69,10 +69,6 @@ End frame_end(const Thread& owner, std::uintptr_t address) {
   return {owner.number, 0};
 }
 
-// With the end of its thread.
-Fault ended_stack(const Thread& owner) {
-  return {Failure::returned, "uses the stack of a thread that has ended", "ended", {owner.number, 0}};
-}
 Fault ended_local(const Thread& owner) {
   return {Failure::returned, "uses a thread-local variable of a thread that has ended", "ended", {owner.number, 0}};
 }
@@ -80,7 +76,7 @@ Fault ended_local(const Thread& owner) {
 Fault dead_stack(const Thread& owner, std::uintptr_t address) {
   if (owner.state == State::unborn) return {Failure::crash, "uses memory where nothing lies"};
   const End end = frame_end(owner, address);
-  if (owner.stack_over || (owner.exiting && end.place == 0)) return ended_stack(owner);
+  if (owner.stack_over || (owner.exiting && end.place == 0)) return use_of_ended_frame({owner.number, 0});
   return {Failure::returned, "uses a variable of a function that has returned", "returned", end};
 }
 
@@ -104,14 +100,17 @@ std::optional<Fault> use_of_ended(std::uintptr_t address, Tag tag) {
     if (!thread.ending.has_ended(address, tag)) continue;
     const End end{number, thread.ending.place};
     if (in_heap(address)) return Fault{Failure::freed, "", "freed it", end};
-    if (stack_owner(address) >= kMaxThreads) return ended_local(thread);
-    if (end.place == 0) return ended_stack(thread);
-    return Fault{Failure::returned, "uses a variable of a function that has returned", "returned", end};
+    return stack_owner(address) < kMaxThreads ? use_of_ended_frame(end) : ended_local(thread);
   }
   return std::nullopt;
 }
 
 }  // namespace
+
+Fault use_of_ended_frame(const End& end) {
+  if (end.place == 0) return {Failure::returned, "uses the stack of a thread that has ended", "ended", end};
+  return {Failure::returned, "uses a variable of a function that has returned", "returned", end};
+}
 
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
   const Thread& owner = process.threads[stack_owner(address)];

@@ -34,6 +34,9 @@ extern Lifetimes lifetimes;
 // Whose thread-local variables an address is among, if it is.
 Thread* owner_of_local(std::uintptr_t address);
 
+// What a use of a frame whose end was told is. The end of its thread, by which all of its frames end, has no place.
+Fault use_of_ended_frame(const End& end);
+
 // Whether an address on a stack belongs to no frame that still runs. `frame`: that of the hook that asks, on its stack.
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame);
 
