@@ -19,6 +19,8 @@ void write_parts(Thread& self, void* to, const char* own, std::size_t size, std:
 // Whether it lies in this executable: a hook's own code.
 bool of_executable(std::uintptr_t address);
 
+inline constexpr std::uintptr_t kFrameHead = 16;  // the caller's frame, and where it goes on: nobody's variable
+
 // Whether nobody else can see the address.
 [[gnu::always_inline]] inline bool hidden(Thread& self, std::uintptr_t address, std::uintptr_t place,
                                           std::size_t size) {
@@ -30,12 +32,20 @@ bool of_executable(std::uintptr_t address);
       return false;
     }
     if (touched_by_others(address, size, owner)) return false;
-    if (address < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))) [[unlikely]]
+    if (address < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) + kFrameHead) [[unlikely]]
       use_after_return(self, address, place);
     return true;
   }
   if (address - self.tls < self.tls_size) return self.locals_private;
   return outside(self, address, place);
+}
+
+// The same, asked by what is no hook itself: some frames of ours may lie between it and the program's.
+inline bool hidden_from_call(Thread& self, std::uintptr_t address, std::uintptr_t place, std::size_t size) {
+  if (!hidden(self, address, place, size)) return false;
+  if (stack_owner(address) < kMaxThreads)
+    check_owner(self, address, place, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  return true;
 }
 
 [[gnu::noinline, gnu::cold]] inline void bad_heap_access(Thread& self, std::uintptr_t address, std::uintptr_t place) {

@@ -148,8 +148,8 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
       if (range != 0) check_range(self, range, size, place);
     return;
   }
-  if (to != 0 && hidden(self, to, place, size)) to = 0;
-  if (from != 0 && hidden(self, from, place, size)) from = 0;
+  if (to != 0 && hidden_from_call(self, to, place, size)) to = 0;
+  if (from != 0 && hidden_from_call(self, from, place, size)) from = 0;
   if (to == 0 && from == 0) return;
   if (from != 0) {
     Parts parts(self, size, place);

@@ -146,7 +146,7 @@ bool shared(Thread& self, std::uintptr_t argument, std::uintptr_t place) {
   const std::uint32_t owner = stack_owner(argument);  // it is not known how much is meant: all above it
   const std::size_t size = owner < kMaxThreads ? stack_top(owner) - argument : 1;
   return of_program(reinterpret_cast<const void*>(argument)) && !imports.read_only(argument) &&
-         !hidden(self, argument, place, size);
+         !hidden_from_call(self, argument, place, size);
 }
 
 }  // namespace

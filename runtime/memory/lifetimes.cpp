@@ -52,6 +52,11 @@ std::uintptr_t live_from(const Frame* at, std::uintptr_t lowest, std::uintptr_t 
   return lowest;
 }
 
+// The same of the thread that runs. `frame`: any of ours that the program's code called, or one that lies beyond.
+std::uintptr_t live_from(std::uintptr_t frame, std::uintptr_t top) {
+  return live_from(reinterpret_cast<const Frame*>(frame), frame - 1, top);
+}
+
 std::uintptr_t live_from(const Thread& parked) {
   const auto* at = static_cast<const Frame* const*>(parked.fiber.stack_pointer)[kSavedFrame];
   const std::uintptr_t top = stack_top(parked.number);
@@ -114,9 +119,20 @@ Fault use_of_ended_frame(const End& end) {
 
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
   const Thread& owner = process.threads[stack_owner(address)];
-  if (&owner == &self) return address < frame;
+  if (&owner == &self) return frame != 0 && address < live_from(frame, stack_top(self.number));
   if (owner.stack_over || owner.state == State::unborn) return true;
   return address < (owner.state == State::parked ? live_from(owner) : owner.stack.left_below);
+}
+
+bool Process::waits_in_the_dead(const Thread& thread) {
+  const Operation& operation = thread.operation;
+  if (operation.waiting != Waiting::lock || operation.tag == Tag::futex || memory.in_object(operation.address))
+    return false;
+  if (process.ending != 0 && use_of_ended(operation.address, operation.tag)) return true;
+  const bool parked = &thread != process.current;
+  const auto frame = parked ? static_cast<const std::uintptr_t*>(thread.fiber.stack_pointer)[kSavedFrame]
+                            : reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  return use_of_dead(thread, operation.address, frame).has_value();
 }
 
 void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place) {

@@ -37,7 +37,8 @@ Thread* owner_of_local(std::uintptr_t address);
 // What a use of a frame whose end was told is. The end of its thread, by which all of its frames end, has no place.
 Fault use_of_ended_frame(const End& end);
 
-// Whether an address on a stack belongs to no frame that still runs. `frame`: that of the hook that asks, on its stack.
+// Whether an address on a stack belongs to no frame that still runs. `frame`: that of the hook that asks, or of what it
+// called, on its stack; 0: its own stack is not asked about.
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame);
 
 // A use of memory that is neither a variable's nor of the heap: fails where that memory's time is over.

@@ -51,7 +51,7 @@ class Touch {
  private:
   void before(Kind kind, const void* pointer, std::size_t size) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    if (self_ == nullptr || imports.read_only(address) || hidden(*self_, address, place_, size)) return;
+    if (self_ == nullptr || imports.read_only(address) || hidden_from_call(*self_, address, place_, size)) return;
     const Tag tag = size == 1   ? Tag::byte
                     : size == 2 ? Tag::half
                     : size == 4 ? Tag::word

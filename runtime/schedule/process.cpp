@@ -187,6 +187,11 @@ void fence(Thread& self, std::uintptr_t place, Order order) { fence_of(Kind::fen
 void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
                  const Choice& choice) {
   const auto address = reinterpret_cast<std::uintptr_t>(object);
+  // Waking those who wait at a word does not look at it: it may be gone by then, and be another's.
+  const bool lies_in_memory = tag != Tag::thread && tag != Tag::futex && self.wait.bucket == nullptr;
+  const bool of_programs = lies_in_memory && of_program(object);
+  // Others' stacks and thread-local variables: their ends come in every order with this. On its own it is seen anyway.
+  if (of_programs) static_cast<void>(hidden(self, address, place, sizeof(int)));
   self.single = false;
   self.operation = {.kind = kind,
                     .writes = choice.writes,
@@ -203,8 +208,7 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .enabled = choice.enabled,
                     .expected = choice.expected};
   visible(self);
-  // Waking those who wait at a word does not look at it: it may be gone by then, and be another's.
-  if (is_object(tag) && self.wait.bucket == nullptr && of_program(object)) check_memory(self, address, 0, place, tag);
+  if (of_programs) check_memory(self, address, size_of(tag), place, tag);
 }
 
 void attempt(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, const Choice& choice) {

@@ -100,9 +100,13 @@ struct Process : ProcessRecord {
            (!wanted.sees || seen_by(operation) == wanted.before);
   }
 
-  bool enabled(const Thread& thread) const {
-    return thread.state == State::parked && (!thread.operation.enabled || thread.operation.enabled(thread));
+  bool enabled(const Thread& thread) const { return thread.state == State::parked && open(thread); }
+  // Whether nothing keeps a thread from what it stands before. Whoever waits for a lock in memory that is over does so
+  // no more: it fails.
+  static bool open(const Thread& thread) {
+    return !thread.operation.enabled || thread.operation.enabled(thread) || waits_in_the_dead(thread);
   }
+  static bool waits_in_the_dead(const Thread& thread);  // lifetimes.cpp
 };
 
 extern Process process;
@@ -136,7 +140,7 @@ extern "C" void teetotal_wipe_registers();
 [[gnu::always_inline]] inline void visible(Thread& self) {
   if (self.range.size != 0) [[unlikely]]
     settle(self);
-  if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) {
+  if (process.alone && Process::open(self)) {
     ++process.untold;
     return;
   }

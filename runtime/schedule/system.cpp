@@ -141,8 +141,7 @@ bool Controlled::goes_on(std::uint32_t number) const {
   if (standing_[number] == Standing::ready) return true;
   if (standing_[number] == Standing::reads) return !waits_now(number);
   const Thread& thread = process.threads[number];  // most that wait can be told from that alone
-  if (!thread.operation.decides() && thread.operation.enabled != nullptr && !thread.operation.enabled(thread))
-    return false;
+  if (!thread.operation.decides() && !Process::open(thread)) return false;
   return pending(number).readiness == Readiness::enabled;
 }
 
@@ -168,7 +167,7 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
 bool Controlled::decide(std::uint32_t number, Event& event) const {
   const Thread& thread = process.threads[number];
   const Operation& operation = thread.operation;
-  const auto open = [&] { return operation.enabled == nullptr || operation.enabled(thread); };
+  const auto open = [&] { return Process::open(thread); };
   if (operation.writes <= Writes::always) return open();
   const auto writes = [&] {
     return runtime::would_write(operation, readable(operation.address) ? seen_by(operation) : 0);

@@ -102,6 +102,7 @@ bool Controlled::look_ahead(std::uint32_t number) {
   const Thread& thread = process.threads[number];
   const bool beyond = thread.state == State::parked && passes_by(thread.operation) && !thread.calls;
   Onward onward = onward_from(number);
+  if (process.restart || cells.changed) throw Restart{};  // what was learnt on the way changes what steps are
   onward.changes = steps_.back().quiet == 0;
   onward_.add(key, onward);
   const bool waits = completes(last, onward);

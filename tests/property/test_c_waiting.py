@@ -158,3 +158,34 @@ def test_a_failure_is_told_though_monitors_have_run_the_program_elsewhere() -> N
         for found in (told(driver.answers(program, REQUEST, [])), in_parts(program, REQUEST, [], 1, 1)[0]):
             failed = [(answer["what"], answer["thread"]) for answer in found[1:-1]]
             assert failed == [("assertion", 0)]
+
+
+LEARNS_BEHIND_A_FENCE = """
+#include <pthread.h>
+#include <stdatomic.h>
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static atomic_int flag;
+static void *thread(void *unused) {
+  pthread_rwlock_wrlock(&lock); pthread_rwlock_unlock(&lock);
+  while (!atomic_load_explicit(&flag, memory_order_relaxed)) {}
+  atomic_thread_fence(memory_order_acquire);
+  if (!pthread_rwlock_tryrdlock(&lock)) pthread_rwlock_unlock(&lock);
+  return 0;
+}
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, thread, 0);
+  atomic_store(&flag, 1);
+  pthread_join(t, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_is_learnt_while_looking_ahead_begins_the_search_anew(compiler: str) -> None:
+    """That somebody tries to take the lock is learnt where the thread is run on through the fence behind its read. Its
+    first lock is another operation from then on, and was so at once, when it was run again: the program was said to depend
+    on something that cannot be controlled."""
+    with compiled(LEARNS_BEHIND_A_FENCE, compiler=compiler) as program:
+        end, _ = explore(program, "model=sc")
+        assert (end["complete"], end["oddities"]) == (True, [])
