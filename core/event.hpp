@@ -65,6 +65,9 @@ struct Event {
   // Whether it is the end of what lies at its address: whoever is given that memory next begins anew.
   constexpr bool ends_life() const { return kind == Kind::ld && order == unchecked(Order::na); }
 
+  // Whether it is what an operation on an object comes to that finds it cannot be done, or only asks.
+  constexpr bool only_looks() const { return kind == Kind::ld && !checked() && !ends_life(); }
+
   // With store buffers: which of its buffer's stores is issued, or seen by a load, from 1; 0 where it is none of these.
   constexpr std::uint8_t own() const { return kind == Kind::rmw ? std::uint8_t{0} : also; }
 };

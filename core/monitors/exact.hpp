@@ -110,11 +110,11 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
     std::size_t known = end_of_known(list, 0, address[Base::writes_end], this->thread_clock(thread, Base::hb, n));
     if (known == 0) return false;
     if (question_.concerns(e)) {
-      const auto overtaken = [&](std::size_t k, Report& report) {
-        return report_overtaken(thread, address, e, k, n, report);
+      const auto overtaken = [&](const Event& as, std::size_t k, Report& report) {
+        return report_overtaken(thread, address, as, k, n, report);
       };
       const auto plain = [&](std::size_t k) { return list.writes[k - 1].note == k; };
-      return !question_.settled(known, overtaken, found) &&
+      return !question_.settled(e, known, overtaken, found) &&
              question_.leads_on(e, known, this->events(), overtaken, plain, found);
     }
     if (e.kind != Kind::ld) known = list.writes[known - 1].note;

@@ -51,7 +51,7 @@ struct Options {
   std::size_t threads = 0;              // how many there are, 0 where that is not known: see State
   bool undo = false;                    // record what is needed to take events back
   const OlderValues* older = nullptr;   // where waiting rounds are left out: who knows what older values lead to
-  const OlderValues* values = nullptr;  // exact-c11: the same, wherever they are: of compare-and-swaps
+  const OlderValues* values = nullptr;  // the same, wherever they are: of what only looks, and of compare-and-swaps
   Wanted* wanted = nullptr;             // exact-tso, exact-pso: what need not be reported, or asked of `older`
   bool count = false;                   // whether executions with reports are counted (Watch)
   bool all = false;                     // Watch: every report is wanted

@@ -2,6 +2,9 @@
 // one of them hides it would go on. Where waiting rounds are left out, a read that would only wait is no violation
 // (docs/explanation/waiting.md), and every write that is overtaken counts, not the newest alone: an older value may end
 // the round.
+//
+// What fails with a look alone (a trylock) is asked about always. Where it would not fail with the older value, it is
+// no load then but an atomic operation.
 #pragma once
 
 #include <cstddef>
@@ -16,25 +19,32 @@
 namespace teetotal::monitors {
 
 struct OlderQuestion {
-  const OlderValues* older = nullptr;    // null where every event counts
-  Wanted* wanted = nullptr;              // null where all reports are wanted
-  std::optional<std::uint64_t> arrives;  // what is asked about is not done: how many events there are
+  const OlderValues* older = nullptr;         // null where every event counts
+  const OlderValues* values = nullptr;        // the same wherever somebody knows
+  Wanted* wanted = nullptr;                   // null where all reports are wanted
+  std::optional<std::uint64_t> arrives = {};  // what is asked about is not done: how many events there are
 
-  bool concerns(const Event& e) const { return older != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw); }
+  bool concerns(const Event& e) const {
+    return (older != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw)) || (values != nullptr && e.only_looks());
+  }
 
   // Of event `e`, the next after `events` others, and of the writes of its address from the `known`-th backwards:
-  // overtaken(k, found) tells of the k-th whether it is overtaken, and then makes the report; of older ones nobody asks
-  // any more once one is not. plain(k) tells whether it is a plain store. True if there is a report, and it is wanted:
-  // the one about the newest write that leads on.
+  // overtaken(e, k, found) tells of the k-th whether e overtakes it, and then makes the report; of older ones nobody
+  // asks any more once one is not. plain(k) tells whether it is a plain store. True if there is a report, and it is
+  // wanted: the one about the newest write that leads on.
   template <class Overtaken, class Plain>
   bool leads_on(const Event& e, std::size_t known, std::uint64_t events, Overtaken overtaken, Plain plain,
                 Report& found) const {
     const auto index = static_cast<std::size_t>(arrives.value_or(events));
-    const bool waits = arrives || older->waits(index);
-    for (; known > 0 && overtaken(known, found); --known) {
+    const bool looks = values != nullptr && e.only_looks();
+    const OlderValues& asked = older != nullptr ? *older : *values;
+    const bool waits = looks || arrives || (older != nullptr && older->waits(index));
+    for (; known > 0 && overtaken(e, known, found); --known) {
       const auto w = static_cast<std::size_t>(found.delayed);
-      if (e.kind == Kind::rmw && !plain(known) && older->would_write(e.thread, index, w)) continue;
-      if (!waits || older->possible(e.thread, index, w)) return wants(found);
+      if ((looks || e.kind == Kind::rmw) && asked.would_write(e.thread, index, w) &&
+          !(plain(known) && (!looks || overtaken(taking(e), known, found))))
+        continue;
+      if (!waits || asked.possible(e.thread, index, w)) return wants(found);
     }
     return false;
   }
@@ -43,11 +53,18 @@ struct OlderQuestion {
 
   // Whether it is known at once that nobody wants to know of any of the writes that are overtaken.
   template <class Overtaken>
-  bool settled(std::size_t known, Overtaken overtaken, Report& found) const {
+  bool settled(const Event& e, std::size_t known, Overtaken overtaken, Report& found) const {
     if (wanted == nullptr) return false;
-    for (; known > 0 && overtaken(known, found); --known)
+    for (; known > 0 && overtaken(e, known, found); --known)
       if (!wanted->knows(found)) return false;
     return true;
+  }
+
+ private:
+  static Event taking(Event e) {
+    e.kind = Kind::rmw;
+    e.writes = true;
+    return e;
   }
 };
 

@@ -15,7 +15,7 @@ class Few final : public Monitor {
   Few(std::uint32_t models, const Options& options)
       : models_(models),
         options_(options),
-        kernel_(options.semantics, models, options.threads, {options.older, options.wanted, {}}) {}
+        kernel_(options.semantics, models, options.threads, {options.older, options.values, options.wanted, {}}) {}
 
   std::optional<Report> observe(const Event& event) override {
     std::vector<Report> reports;

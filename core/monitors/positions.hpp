@@ -342,6 +342,10 @@ class Positions {
     std::size_t k = limits.known;
     if (e.kind != Kind::ld) k = at(slots_.data(), writes_[c][k]).plain;
     if (overtaken(k) == 0) return true;
+    if (question_.concerns(e) && e.only_looks()) {  // the report may be about any of them
+      while (overtaken(k) != 0 && told(k)) --k;
+      return overtaken(k) == 0;
+    }
     if (e.kind != Kind::ld || question_.older == nullptr) return told(k);
     for (; overtaken(k) != 0; --k) {
       const bool known = told(k);
@@ -357,8 +361,8 @@ class Positions {
   [[gnu::noinline]] bool tell(const Slot& past, std::size_t c, const Event& e, std::uint64_t before,
                               Report& found) const {
     const Bounds limits = bounds(past, c, e);
-    const auto overtaken = [&](std::size_t k, Report& report) {
-      const std::uint32_t models = limits.models(k) & models_;
+    const auto overtaken = [&](const Event& as, std::size_t k, Report& report) {
+      const std::uint32_t models = (&as == &e ? limits : bounds(past, c, as)).models(k) & models_;
       if (models == 0) return false;
       const Slot& w = at(slots_.data(), writes_[c][k]);
       report = {index_of(w),         index_of(past), before,   w.event.location,
@@ -371,7 +375,7 @@ class Positions {
     }
     const std::size_t known = limits.known;
     const std::size_t k = known == 0 || e.kind == Kind::ld ? known : at(slots_.data(), writes_[c][known]).plain;
-    return k != 0 && overtaken(k, found) && question_.wants(found);
+    return k != 0 && overtaken(e, k, found) && question_.wants(found);
   }
 
   std::uint64_t index_of(const Slot& slot) const { return static_cast<std::uint64_t>(&slot - slots_.data()) - 1; }

@@ -91,11 +91,11 @@ class Screen {
 
   // Under which of the models somebody may want a report about any of these writes. The exact monitors report the
   // newest plain store; of a load the newest write or, where waiting is left out, the newest that leads on; of an rmw,
-  // there, any.
+  // there, any, and of what only looks.
   [[gnu::noinline]] std::uint32_t untold(const Asked& all, const Rumour& rumour, std::uint32_t models) const {
     const Event& e = rumour.knows;
     const std::uint32_t previous = all.event(rumour.previous).location;
-    const bool leads = older_ != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw);
+    const bool leads = e.only_looks() || (older_ != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw));
     std::uint32_t left = 0;
     for (std::int32_t w = rumour.write, older = w; w > rumour.looked; w = older) {
       older = all.link(w).source;
@@ -105,7 +105,7 @@ class Screen {
       if (!leads) return unknown;
       if (unknown == 0 && older <= rumour.looked) break;  // whether it leads on or not
       std::optional<bool> on;
-      if (e.kind == Kind::ld)
+      if (e.kind == Kind::ld && !e.only_looks())
         on = older_->leads_on(static_cast<std::size_t>(rumour.previous), static_cast<std::size_t>(w));
       if (on.value_or(true)) left |= unknown;
       if (on.value_or(false)) break;

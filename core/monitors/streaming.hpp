@@ -59,7 +59,8 @@ class Streaming final : public Monitor {
 
   Kernel make_kernel(std::size_t stride) const {
     if constexpr (kAsks) {
-      return Kernel(options_.semantics, options_.threads, stride, OlderQuestion{options_.older, options_.wanted, {}});
+      return Kernel(options_.semantics, options_.threads, stride,
+                    OlderQuestion{options_.older, options_.values, options_.wanted, {}});
     } else {
       return Kernel(options_.semantics, options_.threads, stride);
     }

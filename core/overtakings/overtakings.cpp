@@ -38,8 +38,7 @@ Event with(const Fences& fences, const Event& event) {
 // A monitor over kept executions, one after the other.
 class Asked {
  public:
-  Asked(const Watching& watching, const Fences& fences)
-      : fences_(fences), monitor_(watching.monitor(watching.skips_waiting ? &known_ : nullptr)) {}
+  Asked(const Watching& watching, const Fences& fences) : fences_(fences), monitor_(watching.monitor(known_)) {}
 
   // Tells each overtaking among these events that is possible with the fences: tell(models, kept or null).
   template <class Tell>
@@ -55,7 +54,13 @@ class Asked {
       if (kept.waits) monitor_->arrive(kept.next, known_.events, reports_);
     for (const Report& report : reports_) {
       const Kept* kept = known_.find(report.thread, report.deciding);
-      tell(report.models, kept != nullptr && kept->delayed == report.delayed ? kept : nullptr);
+      if (kept == nullptr || kept->delayed != report.delayed) {
+        tell(report.models, nullptr);
+        continue;
+      }
+      // What looks, and would not only look, was kept for what it does then, and is a load here.
+      const bool looks = (kept->waits ? kept->next : events_[kept->deciding - shared]).only_looks();
+      tell(looks ? report.models & kept->models : report.models, kept);
     }
   }
 
@@ -69,9 +74,10 @@ class Asked {
 
 }  // namespace
 
-std::unique_ptr<monitors::Monitor> Watching::monitor(const monitors::OlderValues* older) const {
+std::unique_ptr<monitors::Monitor> Watching::monitor(const monitors::OlderValues& values) const {
   const std::string_view name = tso && pso ? monitors::kExactBoth : tso ? "exact-tso" : "exact-pso";
-  return monitors::make_monitor(name, {.semantics = semantics, .undo = true, .older = older});
+  return monitors::make_monitor(
+      name, {.semantics = semantics, .undo = true, .older = skips_waiting ? &values : nullptr, .values = &values});
 }
 
 std::uint32_t Overtaking::models(const Fences& fences) const {

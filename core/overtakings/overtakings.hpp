@@ -23,8 +23,8 @@ struct Watching {
   Semantics semantics;
   bool skips_waiting = true;
 
-  // With undo, and whoever answers for reads that may wait.
-  std::unique_ptr<monitors::Monitor> monitor(const monitors::OlderValues* older) const;
+  // With undo, and whoever answers for reads that may wait, and for what only looks.
+  std::unique_ptr<monitors::Monitor> monitor(const monitors::OlderValues& values) const;
 };
 
 // One of them, with all that it depends on: the events up to the deciding one, or to the last of the thread that waits.
