@@ -34,14 +34,13 @@ namespace teetotal::runtime {
   step.earlier = last_[step.thread];
   own.push_back(static_cast<std::uint32_t>(steps_.size() - 1));
   last_[step.thread] = static_cast<std::int32_t>(steps_.size() - 1);
-  if (bounds_.loop_bound != kNoBound) {
+  if (counts_visits_) {
     auto& visits = visits_[step.thread];
     if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
     visits[step.event.location] += !step.operation.part;
-  } else if (own.size() >= bounds_.thread_steps) {  // it goes on for ever, by all appearances
-    bounds_.loop_bound = kEndless;
-    throw Restart{};
   }
+  if (own.size() >= bounds_.thread_steps && bounds_.loop_bound == kNoBound) [[unlikely]]
+    learn_endless(step.thread);
   keep(step);
 }
 

@@ -138,7 +138,8 @@ namespace {
 
 void fence_of(Kind kind, Thread& self, std::uintptr_t place, Order order) {
   if (process.alone) return;
-  self.operation = {.kind = kind, .order = order, .place = place};
+  // One of no order is a part of an access, or of a call, whose place is visited with that.
+  self.operation = {.kind = kind, .part = order == Order::na, .order = order, .place = place};
   visible(self);
 }
 

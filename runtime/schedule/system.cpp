@@ -192,8 +192,19 @@ std::uint32_t Controlled::visits(std::uint32_t thread, std::uint32_t location) c
 
 bool Controlled::often_enough(std::uint32_t thread) const {
   const std::uint32_t at = next_[thread].location;
-  return !process.threads[thread].operation.part && at < visits_[thread].size() &&
-         visits_[thread][at] >= bounds_.loop_bound;
+  if (process.threads[thread].operation.part || at >= visits_[thread].size()) return false;
+  const std::uint32_t visits = visits_[thread][at];
+  return bounds_.loop_bound != kNoBound ? visits >= bounds_.loop_bound : endless_.often_enough(at, visits);
+}
+
+// It goes on for ever, by all appearances: so does what it came to in the later half of its steps.
+void Controlled::learn_endless(std::uint32_t thread) {
+  const auto& own = own_[thread];
+  std::vector<std::uint32_t> lately;
+  for (std::size_t i = own.size() / 2; i < own.size(); ++i)
+    if (!steps_[own[i]].operation.part) lately.push_back(steps_[own[i]].event.location);
+  if (!endless_.learn_visits(lately)) bounds_.loop_bound = Endless::kVisits;
+  throw Restart{};
 }
 
 Event Controlled::execute(std::uint32_t number) {
@@ -348,7 +359,7 @@ void Controlled::rewind(std::size_t length) {
     if (!step.commit) {
       own_[step.thread].pop_back();
       last_[step.thread] = step.earlier;
-      if (bounds_.loop_bound != kNoBound) visits_[step.thread][event.location] -= !step.operation.part;
+      if (counts_visits_) visits_[step.thread][event.location] -= !step.operation.part;
     }
     if (relaxed()) {
       agent_steps_[event.thread].pop_back();
@@ -435,6 +446,7 @@ void Controlled::forget() {
   own_.clear();
   last_.clear();
   visits_.clear();
+  counts_visits_ = bounds_.loop_bound != kNoBound || endless_.bounds_visits();
   writer_.clear();
   agents_.clear();
   agent_numbers_.clear();

@@ -29,9 +29,8 @@
 // A commit that goes wrong (`Failed`: to what another thread has ended, or to an object in use) changes nothing, and
 // its thread goes on, as it would on the machine: it may be far ahead, and whether it is must not decide what it does.
 //
-// Loops that neither end nor wait are cut: a thread that goes round without learning or changing anything but a counter
-// of its own (`idle_bound`), or, where the user says so or a thread has taken too many steps (`thread_steps`), that
-// comes to the same instruction too often (`loop_bound`).
+// Loops that neither end nor wait are cut (endless.hpp), or those that the user bounds: a thread that goes round
+// without learning or changing anything but a counter of its own, or comes to the same instruction too often.
 #pragma once
 
 #include <array>
@@ -47,6 +46,7 @@
 #include <vector>
 
 #include "bounds.hpp"
+#include "endless.hpp"
 #include "first_found.hpp"
 #include "known_steps.hpp"
 #include "local_state.hpp"
@@ -66,7 +66,7 @@ enum class Stuck : std::uint8_t { no, deadlock, livelock };
 
 class Controlled final : public System {
  public:
-  explicit Controlled(Bounds bounds) : bounds_(bounds) {
+  explicit Controlled(Bounds bounds) : bounds_(bounds), counts_visits_(bounds.loop_bound != kNoBound) {
     if (relaxed() || bounds_.waiting_counts || bounds_.look == 0) known_.stop();
   }
 
@@ -271,9 +271,14 @@ class Controlled final : public System {
   }
   bool cut(std::uint32_t thread) const { return cut(thread, last_of(thread)); }
   bool cut(std::uint32_t thread, const Step* last) const {
-    return steps_.size() >= bounds_.steps || (last != nullptr && last->idle > bounds_.idle_bound) ||
-           (bounds_.loop_bound != kNoBound && often_enough(thread));
+    return steps_.size() >= bounds_.steps || (last != nullptr && last->idle != 0 && idles(*last)) ||
+           (counts_visits_ && often_enough(thread));
   }
+  bool idles(const Step& last) const {
+    if (bounds_.idle_bound != kNoBound) return last.idle > bounds_.idle_bound;
+    return last.idle > Endless::kIdle && endless_.idles(last.event.location);
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] void learn_endless(std::uint32_t thread);
 
   // Of a thread that is to take its first step, if it is to wait for another's: symmetry.hpp. And that one, or -1.
   bool follows_twin(std::uint32_t number) const {
@@ -403,7 +408,9 @@ class Controlled final : public System {
   bool vain_ = false;
   std::vector<Event> waiting_;  // what threads stand before that wait: asked by the monitors and by the search
   bool listed_ = false;         // that is known of the execution at hand
-  std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location, where that is bounded
+  Endless endless_;
+  bool counts_visits_;                              // some location has a bound
+  std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location, where that is so
   FirstFound<std::uint8_t> spins_;                  // Step::spin by Step::past, where local states decided
   FirstFound<std::uint64_t> locals_;                // Step::local, where remains of calls may be part of it
   std::size_t known_pasts_ = 0;                     // the first steps: those whose `past` is known

@@ -24,7 +24,8 @@ def _cuts(findings: Findings, end: End) -> Iterator[str]:
         places = {findings.place(loop.place) for loop in alike} - {None}
         where = f" at {', '.join(sorted(map(str, places))[:NAMED])}" if places else ""
         saw = [text for loop in alike if (text := _saw(findings, loop))][:NAMED]
-        yield f"loop{where} cut after {rounds:,} rounds{', ' if saw else ''}{', '.join(saw)}; see --loop-bound"
+        often = f"{rounds:,} round{'s' if rounds != 1 else ''}"
+        yield f"loop{where} cut after {often}{', ' if saw else ''}{', '.join(saw)}; see --loop-bound"
 
 
 def _saw(findings: Findings, loop: CutLoop) -> str:

@@ -1,0 +1,106 @@
+"""Of loops those alone are cut that seem to have no end. What else a program does, loops that end among it, is done as
+often as it does it, and a bound that the user gives counts rounds, whatever a round consists of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from c_programs import COMPILERS
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
+from teetotal.programs.c.build import Source
+
+PROGRAM = r"""
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x, stop, beats;
+static int plain[16];
+static void set(int value) { atomic_store(&x, value); }
+static int asked(void) { return atomic_load(&stop); }
+static void *beat(void *unused) {
+  while (!asked()) atomic_fetch_add(&beats, 1); // beats
+  return unused;
+}
+static void *rounds(void *unused) {
+  for (;;) {
+    if (atomic_load(&stop)) break; // rounds
+    for (int i = 0; i < 3; i++) atomic_store(&x, i);
+    for (int i = 0; i < 12; i++) atomic_fetch_add(&beats, i);
+  }
+  return unused;
+}
+static void *reads(void *unused) { return (void *)(long)atomic_load(&x); }
+static void *waits(void *unused) {
+  for (int i = 0; i < LIMIT && !atomic_load_explicit(&stop, memory_order_relaxed); i++) {}
+  return unused;
+}
+static void calls(void) { for (int i = 0; i < 4; i++) set(i + 1); assert(atomic_load(&x) == 0); }
+static void straight(void) { set(1); set(2); set(3); set(4); assert(atomic_load(&x) == 0); }
+static void ends(void) { for (int i = 0; i < 14; i++) plain[i] = i; assert(plain[13] == 0); }
+static void nothing(void) {}
+static void stores(void) { for (int i = 0; i < 5; i++) atomic_store_explicit(&x, i, ORDER); }
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, THREAD, 0);
+  BODY();
+  atomic_store(&stop, 1);
+  pthread_join(t, 0);
+}
+"""
+
+
+def checked(
+    directory: Path, compiler: str, thread: str, body: str, bound: int | None = None, **macros: str
+) -> CheckAnswer:
+    file = directory / "program.c"
+    file.write_text(PROGRAM)
+    given = {"LIMIT": "5", "ORDER": "memory_order_relaxed", **macros, "THREAD": thread, "BODY": body}
+    source = Source((str(file),), tuple(f"-D{name}={value}" for name, value in given.items()), compiler)
+    return check(source, CheckOptions(models=("tso",), loop_bound=bound))
+
+
+def line(mark: str) -> int:
+    return next(number for number, text in enumerate(PROGRAM.splitlines(), 1) if text.endswith(f"// {mark}"))
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("body", ["straight", "calls", "ends"])
+def test_what_ends_is_done_beside_a_thread_that_does_not(body: str, compiler: str, tmp_path: Path) -> None:
+    """Each instruction was visited ten times at the most in every thread, where a store that is a fence, too, was three
+    visits: the assertion behind that, which always fails, was never come to."""
+    result = checked(tmp_path, compiler, "beat", body)
+    assert result.verdict is Verdict.VIOLATION
+    assert "assertion" in result.violations[0].message
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("thread", ["beat", "rounds"])
+def test_the_loop_that_does_not_end_is_named(thread: str, compiler: str, tmp_path: Path) -> None:
+    """Of loops in loops the outermost of those that go on: the inner ones end, and are run to their ends."""
+    result = checked(tmp_path, compiler, thread, "nothing")
+    assert result.verdict is Verdict.INCONCLUSIVE
+    (note,) = (note for note in result.notes if "cut after" in note)
+    named = {line("beats"), line("beats") - 2} if thread == "beat" else {line("rounds")}
+    assert any(f"program.c:{number} cut after 10 rounds" in note for number in named), note
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("order", ["relaxed", "release", "seq_cst"])
+def test_a_bound_counts_rounds(order: str, compiler: str, tmp_path: Path) -> None:
+    for bound, verdict in ((4, Verdict.INCONCLUSIVE), (5, Verdict.SAFE)):
+        result = checked(tmp_path, compiler, "reads", "stores", bound, ORDER=f"memory_order_{order}")
+        assert result.verdict is verdict, (bound, result.notes)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_who_gives_up_after_many_tries_is_decided(compiler: str, tmp_path: Path) -> None:
+    """A loop that counts while it waits is cut after 100 rounds only where it goes on for more than a thousand."""
+    assert checked(tmp_path, compiler, "waits", "nothing", LIMIT="1000").verdict is Verdict.SAFE
+    result = checked(tmp_path, compiler, "waits", "nothing", LIMIT="1200")
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("cut after 102 rounds" in note for note in result.notes)
