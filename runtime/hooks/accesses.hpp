@@ -19,8 +19,6 @@ void write_parts(Thread& self, void* to, const char* own, std::size_t size, std:
 // Whether it lies in this executable: a hook's own code.
 bool of_executable(std::uintptr_t address);
 
-inline constexpr std::uintptr_t kFrameHead = 16;  // the caller's frame, and where it goes on: nobody's variable
-
 // Whether nobody else can see the address.
 [[gnu::always_inline]] inline bool hidden(Thread& self, std::uintptr_t address, std::uintptr_t place,
                                           std::size_t size) {
@@ -32,7 +30,8 @@ inline constexpr std::uintptr_t kFrameHead = 16;  // the caller's frame, and whe
       return false;
     }
     if (touched_by_others(address, size, owner)) return false;
-    if (address < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) + kFrameHead) [[unlikely]]
+    if (address < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) + kFrameHead ||
+        self.stack.gone.contains(address)) [[unlikely]]
       use_after_return(self, address, place);
     return true;
   }

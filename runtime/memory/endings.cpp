@@ -119,14 +119,16 @@ void run_thread_destructors(Thread& self) {
 
 void leave(Thread& self, int status, std::uintptr_t place) {
   begin_to_leave(self);
-  run_thread_destructors(self);
-  run_at_thread_exit(self);
-  run(self, endings.at_exit, status, place);
-  if (!endings.finalised) {  // by whoever finds no handler any more: the lock was just held
-    endings.finalised = true;
-    run_finalisers();
+  run_below(self, __builtin_frame_address(0), [&] {
+    run_thread_destructors(self);
+    run_at_thread_exit(self);
     run(self, endings.at_exit, status, place);
-  }
+    if (!endings.finalised) {  // by whoever finds no handler any more: the lock was just held
+      endings.finalised = true;
+      run_finalisers();
+      run(self, endings.at_exit, status, place);
+    }
+  });
   end_process(self, status);
 }
 

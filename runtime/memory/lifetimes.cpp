@@ -119,6 +119,7 @@ Fault use_of_ended_frame(const End& end) {
 
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
   const Thread& owner = process.threads[stack_owner(address)];
+  if (owner.stack.gone.contains(address)) return true;
   if (&owner == &self) return frame != 0 && address < live_from(frame, stack_top(self.number));
   if (owner.stack_over || owner.state == State::unborn) return true;
   return address < (owner.state == State::parked ? live_from(owner) : owner.stack.left_below);

@@ -31,6 +31,8 @@ struct Lifetimes {
 
 extern Lifetimes lifetimes;
 
+inline constexpr std::uintptr_t kFrameHead = 16;  // the caller's frame, and where it goes on: nobody's variable
+
 // Whose thread-local variables an address is among, if it is.
 Thread* owner_of_local(std::uintptr_t address);
 
@@ -88,6 +90,17 @@ void end_all(Thread& self);  // a thread's stack and thread-local variables
 // The cells of stacks that have such events, as numbers, for replays to know them from the beginning.
 std::vector<std::uint64_t> ended_cells();
 bool know_ended_cell(std::uint64_t told);  // false: it is a grain
+
+// Runs handlers of the program's once all of its frames below `frame`, that of the caller, have ended: below those, so
+// that theirs are told from them, as far as those did not reach further down.
+template <typename Run>
+[[gnu::noinline]] void run_below(Thread& self, const void* frame, Run run) {
+  constexpr std::size_t kGap = 4096;
+  auto* gap = static_cast<char*>(__builtin_alloca(kGap));
+  asm volatile("" ::"r"(gap));
+  self.stack.gone = {reinterpret_cast<std::uintptr_t>(gap), reinterpret_cast<std::uintptr_t>(frame) + kFrameHead};
+  run();
+}
 
 // The process ends with the thread's frames alive, those of the program that still run.
 void keep_frames(Thread& self);

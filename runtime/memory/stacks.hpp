@@ -28,9 +28,17 @@ struct EndingMemory {
   }
 };
 
+// Frames that have ended, and lie above those of what runs then.
+struct GoneFrames {
+  std::uintptr_t begin = 0, end = 0;
+
+  bool contains(std::uintptr_t address) const { return address - begin < end - begin; }
+};
+
 struct StackEnds {
   std::uintptr_t dead_below = 0;  // since it was last let go on
   std::uintptr_t left_below = 0;  // where it ended the process
+  GoneFrames gone;                // before its last handlers ran
   std::uintptr_t told_below = 0;  // whose end its latest operation told, if that told one
   Seldom<EndedFrames> ended;
   Wide last_stored = 0;  // what it stored last, where that has died

@@ -114,8 +114,10 @@ void fail(Thread& self, const Fault& fault, std::uintptr_t place) {
 void finish(Thread& self, void* result) {
   self.exiting = true;
   self.result = result;
-  run_thread_destructors(self);
-  run_key_destructors(self);
+  run_below(self, __builtin_frame_address(0), [&] {
+    run_thread_destructors(self);
+    run_key_destructors(self);
+  });
   leave_if_last(self);
   end_all(self);
   if (rules.unlock_needs_fence) mfence(self, 0);

@@ -234,3 +234,48 @@ def test_what_would_last_is_put_back_before_each_execution() -> None:
         end, told = explore(program, "snapshots=0")
     assert end["executions"] > 1
     assert [answer for answer in told if answer["type"] == "failure"] == []
+
+
+GONE = """
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+static pthread_key_t key;
+static atomic_int *_Atomic lent;
+static sem_t told, done;
+static void reads(void *at) { atomic_load((atomic_int *)at); }
+static void reads_lent(void) { atomic_load(lent); }
+static void lends(void *at) { lent = at; sem_post(&told); sem_wait(&done); }
+static void *keeps(void *unused) { atomic_int here = 0; pthread_setspecific(key, &here); return 0; }
+static void *leaves(void *unused) { return 0; }
+#define BEGIN(handler, thread) pthread_t t; pthread_key_create(&key, handler); pthread_create(&t, 0, thread, 0)
+int main(void) { sem_init(&told, 0, 0); sem_init(&done, 0, 0); MAIN }
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("BEGIN(reads, keeps); pthread_join(t, 0); return 0;", True),
+        (
+            "BEGIN(lends, keeps); sem_wait(&told); atomic_load(lent); sem_post(&done); pthread_join(t, 0); return 0;",
+            True,
+        ),
+        (
+            "BEGIN(0, leaves); atomic_int here = 0; lent = &here; atexit(reads_lent); pthread_join(t, 0); return 0;",
+            True,
+        ),
+        (
+            "BEGIN(0, leaves); atomic_int here = 0; lent = &here; atexit(reads_lent); pthread_join(t, 0); exit(0);",
+            False,
+        ),
+    ],
+    ids=["its own variable", "the other thread looks", "main has returned", "main has not returned"],
+)
+def test_handlers_run_when_the_frames_have_ended(body: str, found: bool, compiler: str, tmp_path: Path) -> None:
+    """They lay where these frames had been: what they used of them was taken for their own."""
+    result = run(tmp_path, GONE.replace("MAIN", body), compiler)
+    assert result.verdict is (Verdict.VIOLATION if found else Verdict.SAFE), result.notes
+    assert all("function that has returned" in violation.message for violation in result.violations)
