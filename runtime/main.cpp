@@ -181,6 +181,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     know(value);
   else if (name == "loop-bound")
     request.bounds.loop_bound = static_cast<std::uint32_t>(number());
+  else if (name == "endless-visits")
+    request.bounds.endless_visits = static_cast<std::uint32_t>(number());
   else if (name == "steps")
     request.bounds.steps = static_cast<std::uint32_t>(number());
   else if (name == "seconds")

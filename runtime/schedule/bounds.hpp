@@ -17,6 +17,7 @@ struct Bounds {
   std::uint32_t loop_bound = kNoBound;  // visits of an instruction
   std::uint32_t idle_bound = kNoBound;  // rounds in which a thread sees what it saw in the one before, changing nothing
   std::uint32_t thread_steps = 10'000, idle_rounds = 1'000;
+  std::uint32_t endless_visits = 10;  // of an instruction in such a loop
   std::uint32_t steps = 100'000;
   std::uint32_t look = 64;      // once in so many executions known steps are run too; 0: always
   bool waiting_counts = false;  // rounds that only wait are part of executions

@@ -15,20 +15,17 @@ namespace teetotal::runtime {
 
 class Endless {
  public:
-  static constexpr std::uint32_t kVisits = 10;  // how often a thread comes there
-  static constexpr std::uint32_t kIdle = 100;   // rounds in which it sees what it saw in the one before
+  static constexpr std::uint32_t kIdle = 100;  // rounds in which a thread sees what it saw in the one before
 
   bool bounds_visits() const { return !bounded_.empty(); }
-  bool often_enough(std::uint32_t location, std::uint32_t visits) const {
-    return visits >= kVisits && contains(bounded_, location);
-  }
+  bool bounds_visits_of(std::uint32_t location) const { return contains(bounded_, location); }
   bool idles(std::uint32_t location) const { return contains(idle_, location); }
 
   // What a thread came to lately goes on for ever. False: there is nothing to bound.
   bool learn_visits(std::span<const std::uint32_t> lately) {
     std::map<std::uint32_t, std::uint32_t> visits;
     for (const std::uint32_t location : lately) ++visits[location];
-    const auto unlikely = [](const auto& entry) { return entry.second < kVisits; };
+    const auto unlikely = [](const auto& entry) { return entry.second < kOften; };
     if (!std::ranges::all_of(visits, unlikely)) std::erase_if(visits, unlikely);
     const auto least = std::ranges::min_element(visits, {}, [](const auto& entry) { return entry.second; });
     return least != visits.end() && add(bounded_, least->first);
@@ -40,6 +37,8 @@ class Endless {
   }
 
  private:
+  static constexpr std::uint32_t kOften = 10;  // of what a thread keeps coming back to
+
   using Locations = std::vector<bool>;
 
   static bool contains(const Locations& locations, std::uint32_t location) {

@@ -194,7 +194,8 @@ bool Controlled::often_enough(std::uint32_t thread) const {
   const std::uint32_t at = next_[thread].location;
   if (process.threads[thread].operation.part || at >= visits_[thread].size()) return false;
   const std::uint32_t visits = visits_[thread][at];
-  return bounds_.loop_bound != kNoBound ? visits >= bounds_.loop_bound : endless_.often_enough(at, visits);
+  if (bounds_.loop_bound != kNoBound) return visits >= bounds_.loop_bound;
+  return visits >= bounds_.endless_visits && endless_.bounds_visits_of(at);
 }
 
 // It goes on for ever, by all appearances: so does what it came to in the later half of its steps.
@@ -203,7 +204,7 @@ void Controlled::learn_endless(std::uint32_t thread) {
   std::vector<std::uint32_t> lately;
   for (std::size_t i = own.size() / 2; i < own.size(); ++i)
     if (!steps_[own[i]].operation.part) lately.push_back(steps_[own[i]].event.location);
-  if (!endless_.learn_visits(lately)) bounds_.loop_bound = Endless::kVisits;
+  if (!endless_.learn_visits(lately)) bounds_.loop_bound = bounds_.endless_visits;
   throw Restart{};
 }
 

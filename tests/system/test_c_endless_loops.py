@@ -10,7 +10,7 @@ import pytest
 from c_programs import COMPILERS
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.options import CheckOptions
-from teetotal.answers.verdict import Verdict
+from teetotal.answers.verdict import Goal, Verdict
 from teetotal.checking import check
 from teetotal.programs.c.build import Source
 
@@ -104,3 +104,39 @@ def test_who_gives_up_after_many_tries_is_decided(compiler: str, tmp_path: Path)
     result = checked(tmp_path, compiler, "waits", "nothing", LIMIT="1200")
     assert result.verdict is Verdict.INCONCLUSIVE
     assert any("cut after 102 rounds" in note for note in result.notes)
+
+
+RETRIES = r"""
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int wants[2], inside;
+static void *thread(void *me) {
+  int i = (int)(long)me;
+  for (;;) {
+    atomic_store_explicit(&wants[i], 1, memory_order_relaxed);
+    if (!atomic_load_explicit(&wants[1 - i], memory_order_relaxed)) break;
+    atomic_store_explicit(&wants[i], 0, memory_order_relaxed);
+  }
+  assert(atomic_fetch_add(&inside, 1) == 0);
+  atomic_fetch_sub(&inside, 1);
+  atomic_store_explicit(&wants[i], 0, memory_order_relaxed);
+  return 0;
+}
+int main(void) {
+  pthread_t t[2];
+  for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, thread, (void *)i);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+}
+"""
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_what_goes_wrong_goes_wrong_in_few_rounds(goal: Goal, tmp_path: Path) -> None:
+    """With ten rounds it has tens of millions of executions, and what follows from the first violation was not asked."""
+    file = tmp_path / "retries.c"
+    file.write_text(RETRIES)
+    result = check(Source((str(file),)), CheckOptions(models=("tso",), goal=goal))
+    assert result.verdict is Verdict.VIOLATION
+    assert any("assertion" in violation.message for violation in result.violations)
+    assert result.executions < 1000

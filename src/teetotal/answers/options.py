@@ -24,6 +24,9 @@ MAX_MEGABYTES = 4096
 LOOP_BOUND = 10
 """Backward jumps a thread takes in one execution where loops seem to have no end, or waiting rounds count, and neither
 the program nor the user says otherwise: see core/execution.hpp."""
+ENDLESS_ROUNDS = (1, 3, LOOP_BOUND)
+"""After how many rounds loops are cut that seem to have no end, one after the other until something is found."""
+
 COMPILED_LOOP_BOUND = 100
 """In C, where waiting rounds count: how often a thread may come to the same instruction in one execution. Where they do
 not: how many rounds it may go without seeing or changing anything new; see runtime/schedule/system.hpp."""

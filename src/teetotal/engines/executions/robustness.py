@@ -15,7 +15,7 @@ import msgspec
 from teetotal import _core
 from teetotal.answers import strategies
 from teetotal.answers.events import Issue, ModelName, Semantics
-from teetotal.answers.options import LOOP_BOUND, MAX_MEGABYTES, ReleaseSequence
+from teetotal.answers.options import ENDLESS_ROUNDS, LOOP_BOUND, MAX_MEGABYTES, ReleaseSequence
 from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Symmetry, Waiting
 from teetotal.answers.violation import Race, Violation
@@ -99,7 +99,7 @@ def robustness(
     search.run(strategy)
     if search.result.endless and not search.over:
         endless = search.cuts
-        for bound in (1, 3, LOOP_BOUND):  # what goes wrong, goes wrong in few rounds
+        for bound in ENDLESS_ROUNDS:  # what goes wrong, goes wrong in few rounds
             search.program, search.explored = bounded(program, bound), bounded(explored, bound)
             search.run(strategy)
             if search.over:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import MODELS, Kind, ModelName
-from teetotal.answers.options import CheckOptions
+from teetotal.answers.options import ENDLESS_ROUNDS, CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.engines.executions.overtakings import Kept, as_bytes, most_bytes
@@ -89,9 +89,23 @@ def _explored(
     def search(
         model: ModelName, asked: CheckOptions, marks: Marks | None = None, *, to_first_failure: bool = False
     ) -> Findings:
+        """Loops that seem to have no end are cut after a few rounds at first: what goes wrong, goes wrong in few."""
+        bounded = asked.loop_bound is not None or asked.waiting == "count" or asked.executions is not None
+        once = bounded or marks is not None or elsewhere or not asked.explore.is_exhaustive
+        until = budget.passed + asked.seconds
+        for rounds in ENDLESS_ROUNDS[-1:] if once else ENDLESS_ROUNDS:
+            left = replace(asked, seconds=max(until - budget.passed, 0.0))
+            findings = search_once(model, left, marks, rounds, to_first_failure=to_first_failure)
+            if not findings.ends_at(rounds):
+                break
+        return findings
+
+    def search_once(
+        model: ModelName, asked: CheckOptions, marks: Marks | None, rounds: int, *, to_first_failure: bool
+    ) -> Findings:
         nonlocal interrupted
         findings = Findings(source, asked, symbols, model, "" if marks is None else marks.array)
-        request = findings.request()
+        request = [*findings.request(), f"endless-visits={rounds}"]
         if marks is not None:
             address, size = symbols.extent(marks.array)
             request += [f"marks={address}", f"mark-count={size}"]

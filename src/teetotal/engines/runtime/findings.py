@@ -361,6 +361,13 @@ class Findings:
         stopped = self.end is None or self.end.stopped or not self.end.bounded or self.ended_early
         return bool(stopped) or bool(self.orders.violations) or any(self.violations.values())
 
+    def ends_at(self, rounds: int) -> bool:
+        """Whether nothing but the end of loops that were cut after so many rounds keeps it from going on."""
+        if self.end is None or self.end.stopped or self.ended_early:
+            return False
+        found = self.orders.violations or any(self.violations.values())
+        return not found and any(loop.rounds == rounds for loop in self.end.loops)
+
     def place(self, place: int) -> Location | None:
         return self.names.place(place) if self.names is not None else None
 
