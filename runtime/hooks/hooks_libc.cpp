@@ -138,6 +138,34 @@ void release(void* pointer, std::uintptr_t place) {
   if (!process.alone) lifetimes.freed.insert(address);
 }
 
+// Of memory outside of the heap, before the C library gets it: its own allocations alone are left there.
+void check_allocated(const void* pointer, std::uintptr_t place) {
+  if (process.current == nullptr) return;
+  if (of_program(pointer) || of_library(reinterpret_cast<std::uintptr_t>(pointer)))
+    fail(*process.current, Failure::misuse, "frees what was not allocated", place);
+}
+
+// As the C library does it: to no size, memory is freed.
+void* resize(void* pointer, std::size_t size, std::uintptr_t place) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (pointer == nullptr) return for_program(place) ? allocate(size, 0, place) : OWN(malloc)(size);
+  if (!in_heap(address)) {
+    check_allocated(pointer, place);
+    if (process.current != nullptr) ++libraries.changes;
+    return OWN(realloc)(pointer, size);
+  }
+  const Block old = memory.block(address);
+  if (size == 0 || old.address != address) {
+    release(pointer, place);
+    return nullptr;
+  }
+  void* block = allocate(size, 0, place);
+  if (block == nullptr) return nullptr;
+  copy(block, pointer, std::min(size, old.size), place);
+  release(pointer, place);
+  return block;
+}
+
 // Time is a thread's own: it goes on with each look at it, and while the thread sleeps or waits in vain, and does not
 // depend on the schedule. Thread::clock counts microseconds.
 constexpr std::uint64_t kSecond = 1'000'000;
@@ -252,28 +280,19 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     }
     return allocate(bytes, 0, place, Content::zero);
   }
-  void* realloc(void* pointer, std::size_t size) {
+  void* realloc(void* pointer, std::size_t size) { return resize(pointer, size, TEETOTAL_PLACE); }
+  void* reallocarray(void* pointer, std::size_t count, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
-    if (!in_heap(reinterpret_cast<std::uintptr_t>(pointer)) && (pointer != nullptr || !for_program(place))) {
-      if (process.current != nullptr) ++libraries.changes;
-      return OWN(realloc)(pointer, size);
-    }
-    void* block = allocate(size, 0, place);
-    if (pointer == nullptr || block == nullptr) return block;
-    const Block old = memory.block(reinterpret_cast<std::uintptr_t>(pointer));
-    copy(block, pointer, std::min(size, old.size), place);
-    release(pointer, place);
-    return block;
+    std::size_t bytes = 0;
+    if (!__builtin_mul_overflow(count, size, &bytes)) return resize(pointer, bytes, place);
+    errno = ENOMEM;
+    return nullptr;
   }
   void free(void* pointer) {
     if (pointer == nullptr) return;
-    if (in_heap(reinterpret_cast<std::uintptr_t>(pointer))) {
-      release(pointer, TEETOTAL_PLACE);
-    } else if (process.current == nullptr || !of_program(pointer)) {
-      release_outside(pointer);
-    } else {
-      fail(*process.current, Failure::misuse, "frees what was not allocated", TEETOTAL_PLACE);
-    }
+    if (in_heap(reinterpret_cast<std::uintptr_t>(pointer))) return release(pointer, TEETOTAL_PLACE);
+    check_allocated(pointer, TEETOTAL_PLACE);
+    release_outside(pointer);
   }
   std::size_t teetotal_malloc_usable_size(void* pointer) {
     unseen_call("malloc_usable_size, which is not the same for each allocator,", TEETOTAL_PLACE);

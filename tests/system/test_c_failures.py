@@ -95,6 +95,58 @@ def test_a_block_ends_at_its_last_byte(where: int, last: int, tmp_path: Path) ->
     assert [violation.kind for violation in result.violations] == ["heap overflow"]
 
 
+NOT_ALLOCATED = {
+    "a local variable": "q = realloc(l, 200)",
+    "a static variable": "q = realloc(s, 200)",
+    "a thread-local variable": "q = realloc(t, 200)",
+    "a constant": 'q = realloc((char *)"abc", 200)',
+    "the middle of a block": "q = realloc(p + 4, 200)",
+    "behind a block": "{ void *m; posix_memalign(&m, 64, 10); q = realloc((char *)m + 64, 400); }",
+    "a variable of the C library": "q = realloc(stdout, 200)",
+    "freeing one": "free(stdout)",
+    "to nothing": "q = realloc(l, 0)",
+    "an array": "q = reallocarray(l, 4, 10)",
+}
+RESIZING = """#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+static char s[64]; static _Thread_local char t[64]; void *volatile q;
+int main(void) { char l[64], *p = malloc(16); l[0] = p != 0; WHAT; return l[0] == 2; }
+"""
+HIDDEN_FROM_COMPILERS = ("-fno-builtin", "-w")
+
+
+@pytest.mark.parametrize("compiler", [None, "clang"])
+@pytest.mark.parametrize("what", NOT_ALLOCATED)
+def test_resizing_what_was_not_allocated(tmp_path: Path, what: str, compiler: str | None) -> None:
+    """The C library got it, and took the explorer down with it."""
+    if compiler is not None and not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    result = run(
+        tmp_path, RESIZING.replace("WHAT", NOT_ALLOCATED[what]), compiler=compiler, flags=HIDDEN_FROM_COMPILERS
+    )
+    assert [violation.kind for violation in result.violations] == ["misuse"]
+    assert "T0 frees what was not allocated" in result.violations[0].message
+
+
+def test_resizing_what_was_freed(tmp_path: Path) -> None:
+    for what in ("q = realloc(p, 200)", "q = realloc(p, 0)", "q = reallocarray(p, 4, 10)"):
+        result = run(tmp_path, RESIZING.replace("WHAT", f"free(p); {what}"), flags=HIDDEN_FROM_COMPILERS)
+        assert [violation.kind for violation in result.violations] == ["use after free"]
+
+
+def test_resizing_as_the_c_library_does(tmp_path: Path) -> None:
+    """`reallocarray` was the C library's, which knows nothing of our heap, and memory resized to nothing was kept."""
+    text = """#define _GNU_SOURCE
+    #include <assert.h>
+    #include <stdlib.h>
+    int main(void) {
+      char *p = reallocarray(0, 4, 10); p[39] = 7; p = reallocarray(p, 4, 20); assert(p[39] == 7); p[79] = 1;
+      assert(!reallocarray(p, (size_t)1 << 40, (size_t)1 << 40)); p[79] = 2; assert(!realloc(p, 0)); }
+    """
+    assert run(tmp_path, text, flags=HIDDEN_FROM_COMPILERS).verdict is Verdict.SAFE
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [
