@@ -46,7 +46,7 @@ Cut Controlled::cut_of(std::uint32_t thread) const {
   const Step* step = last_of(thread);
   const auto reads = [](const Step& one) {
     return one.sees && (one.operation.kind == Kind::ld || one.operation.kind == Kind::rmw) &&
-           one.operation.tag <= Tag::vector;
+           one.operation.tag <= Tag::vector && !marks.contains(one.operation);
   };
   while (step != nullptr && !reads(*step))
     step = step->earlier < 0 ? nullptr : &steps_[static_cast<std::size_t>(step->earlier)];

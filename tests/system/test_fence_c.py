@@ -19,7 +19,7 @@ from fencing_tools import (
     warnings,
 )
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.options import CheckOptions
+from teetotal.answers.options import CheckOptions, FenceOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.fences.fencing import fence
@@ -427,3 +427,34 @@ static void *right(void *argument) {
 def test_a_fence_that_few_executions_pass_costs_as_much_as_one(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "rarely.c", RARELY, models=("tso",))
     assert sorted((f.after, f.cost, f.passes) for f in answer.answer.fences) == [("x = 1;", 10, 1), ("y = 1;", 10, 1)]
+
+
+def test_a_loop_that_is_cut_is_told_with_what_the_program_read(tmp_path: Path) -> None:
+    """Its thread's last loads are those of our own marks."""
+    text = """#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int want[2];
+static void *w(void *p) {
+    int me = p != 0;
+    for (;;) {
+        atomic_store_explicit(&want[me], 1, memory_order_relaxed);
+        if (!atomic_load_explicit(&want[!me], memory_order_relaxed))
+            break;
+        atomic_store_explicit(&want[me], 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&want[me], 0, memory_order_relaxed);
+    return p;
+}
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, w, 0);
+    w(&t);
+    pthread_join(t, 0);
+}
+"""
+    path = tmp_path / "cut.c"
+    path.write_text(text)
+    notes = " ".join(fence(str(path), FenceOptions(loop_bound=3)).answer.notes)
+    assert "cut after 3 rounds, where T" in notes
+    assert "(line 8, written at line 7)" in notes
+    assert "teetotal_" not in notes
