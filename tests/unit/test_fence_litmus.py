@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from fencing_tools import added, fenced, taken
 from teetotal.answers.costs import parse
 from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Kind
 from teetotal.answers.verdict import Verdict
 from teetotal.cli import teetotal as command
 from teetotal.fences.fencing import fence
@@ -238,8 +239,28 @@ def test_a_block_that_loses_its_only_fence_passes() -> None:
     )
     source = PythonSource("p.py", text)
     gone = source.patched([], [("existing", 4), ("existing", 5)]).text
-    assert gone == "from teetotal import mfence\ndef t():\n    if True:\n        pass\n    return\n"
+    stays = "from teetotal import mfence\ndef t():\n    if True:\n        pass\n    yield from ()\n    return\n"
+    assert gone == stays
     assert (7, 4) not in source.places  # behind the return
+
+
+def test_a_function_that_loses_its_only_yield_stays_a_generator(tmp_path: Path) -> None:
+    """Without it, it was a plain function, and the patched file no program."""
+    text = (
+        "from teetotal import ld, mfence, program, st\n\n\ndef barrier():\n    yield mfence\n\n\n"
+        'def left():\n    yield st("x", 1)\n    yield from barrier()\n    r = yield ld("x")\n\n\n'
+        "def right():\n    if True:\n        yield mfence\n\n\np = program(left(), right(), x=0)\n"
+    )
+    answer = fenced(tmp_path, "helper.py", text, remove=True)
+    assert answer.text == text.replace("yield mfence", "yield from ()")
+    assert answer.answer.verdict is Verdict.SAFE
+    assert [placed.line for placed in answer.answer.removed] == [5, 16]
+
+
+def test_a_function_that_gets_another_fence_needs_no_other_yield() -> None:
+    source = PythonSource("p.py", "from teetotal import mfence, sfence\ndef t():\n    yield mfence\n")
+    gone = source.patched([((4, 4), Kind.SFENCE)], [("existing", 3)]).text
+    assert gone == "from teetotal import mfence, sfence\ndef t():\n    pass\n    yield sfence()\n"
 
 
 def test_write_keeps_a_backup_and_the_patch_applies(tmp_path: Path) -> None:

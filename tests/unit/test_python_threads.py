@@ -55,6 +55,7 @@ def run(body: str, before: str = "") -> dict[str, int]:
         ('go = st("x", 3)\nyield go', {"x": 3}),
         ('ask = cas("y", 1, 6)\nr = yield ask', {"r": 1, "y": 6}),
         ("yield cells[0] and st(cells[1], 2)", {"cells[1]": 2}),
+        ('yield from ()\nyield st("x", 4)', {"x": 4}),
     ],
 )
 def test_operations(body: str, expected: dict[str, int]) -> None:

@@ -103,7 +103,7 @@ class PythonSource:
         for place, kind in chosen:
             assert isinstance(kind, Kind)
             edits.append(self.added(place, f"yield {names[_NAMES[kind]]}()", (place, kind)))
-        edits += self.removals(removed)
+        edits += self.removals(removed, [place for place, _ in chosen])
         return apply(self.text, edits)
 
     def added(self, place: object, words: str, key: object) -> Edit:
@@ -123,20 +123,38 @@ class PythonSource:
                 return self.lines[node.lineno - 1][:column]
         raise AssertionError("a place in no block")
 
-    def removals(self, removed: Collection[object]) -> Iterator[Edit]:
-        """The line goes; ``pass`` comes where its block would be empty."""
+    def removals(self, removed: Collection[object], added: Collection[object] = ()) -> Iterator[Edit]:
+        """The line goes; ``pass`` comes where its block would be empty, and ``yield from ()`` where its function would have
+        no ``yield`` any more."""
         lines = {place[1] for place in removed}  # type: ignore[index]
+        kept = self._last_yields(lines, [place for place in added if isinstance(place, tuple)])
         for node in ast.walk(self.tree):
             for body in _blocks(node):
                 gone = [s for s in body if s.lineno in lines and _fence(s) is not None]
+                empty = len(gone) == len(body) and all(statement.lineno not in kept for statement in gone)
                 for statement in gone:
                     start, end = self.starts[statement.lineno - 1], self.starts[statement.lineno]
-                    if len(gone) == len(body) and statement is gone[0]:
+                    stays = "yield from ()" if statement.lineno in kept else "pass"
+                    if statement.lineno in kept or (empty and statement is gone[0]):
                         at = start + len(self.lines[statement.lineno - 1][: statement.col_offset])
                         assert statement.end_col_offset is not None
-                        yield Edit(at, start + statement.end_col_offset, "pass")
+                        yield Edit(at, start + statement.end_col_offset, stays)
                     else:
                         yield Edit(start, min(end, len(self.text)), "")
+
+    def _last_yields(self, lines: Collection[int], added: Collection[tuple[int, int]]) -> set[int]:
+        """Of each function that yields nothing but the fences on these lines, and gets none: its last one."""
+        found = set()
+        for function in ast.walk(self.tree):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            own = [node for statement in function.body for node in _own_yields(statement)]
+            assert function.end_lineno is not None
+            end = function.end_lineno + 1
+            gets = any(function.lineno < line <= end and column > function.col_offset for line, column in added)
+            if own and not gets and all(node.lineno in lines for node in own):
+                found.add(own[-1].lineno)
+        return found
 
     def names(self, wanted: set[str]) -> tuple[dict[str, str], list[Edit]]:
         """What these names of teetotal's are called in this module, and the import where one is missing. A name that stands
@@ -231,9 +249,15 @@ def _bound_by_others(tree: ast.Module) -> set[str]:
 
 
 def _yields(node: ast.AST) -> bool:
-    if isinstance(node, ast.Yield | ast.YieldFrom):
-        return True
-    return not isinstance(node, ast.FunctionDef | ast.Lambda) and any(map(_yields, ast.iter_child_nodes(node)))
+    return bool(_own_yields(node))
+
+
+def _own_yields(node: ast.AST) -> list[ast.Yield | ast.YieldFrom]:
+    """In the order of the text, without those of functions inside."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return []
+    own = [node] if isinstance(node, ast.Yield | ast.YieldFrom) else []
+    return [*own, *chain.from_iterable(map(_own_yields, ast.iter_child_nodes(node)))]
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

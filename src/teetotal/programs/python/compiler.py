@@ -142,6 +142,8 @@ class Compiler(Accesses):
             function = of_function(getattr(plain, "__func__", plain))
         else:
             generator = self.known(call)
+            if generator is not None and isinstance(generator.value, tuple) and not generator.value:
+                return Known(None)  # `yield from ()`, by which a function that yields nothing is a generator
             if generator is None or not inspect.isgenerator(generator.value):
                 self.refuse(node, f"`yield from {ast.unparse(call)}`: that is not a call of a generator function")
             function = of_generator(generator.value)
