@@ -3,6 +3,8 @@
 //
 // Those functions of the C++ library that wait with a limit look at it only to know that limit, and afterwards whether
 // it has passed, which is explored either way: these are not named.
+#include <poll.h>
+#include <sys/select.h>
 #include <sys/time.h>
 
 #include <ctime>
@@ -41,6 +43,19 @@ std::int64_t nanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Who waits for no descriptor, but has a limit, only sleeps. Otherwise what comes depends on the outside.
+void wait_outside(const char* function, std::uintptr_t place) {
+  unseen_call(std::string(function) + " of libc.so.6", place);
+  if (process.current != nullptr) fence_before_call(*process.current, place);
+}
+
+bool is_usual(const timespec& time) { return time.tv_sec >= 0 && time.tv_nsec >= 0 && time.tv_nsec < 1'000'000'000; }
+
+int sleep_in_vain(const timespec& time) {
+  nanosleep(&time, nullptr);
+  return 0;
 }
 
 }  // namespace
@@ -115,5 +130,44 @@ int teetotal_clock_nanosleep(clockid_t clock, int flags, const timespec* time, t
   Touch touch(TEETOTAL_PLACE);
   const timespec wanted = taken(touch, time);
   return clock_nanosleep(clock, flags, &wanted, nullptr);
+}
+int teetotal_poll(pollfd* files, nfds_t count, int milliseconds) {
+  if (process.current != nullptr && count == 0 && milliseconds >= 0)
+    return sleep_in_vain({milliseconds / 1000, milliseconds % 1000 * 1'000'000L});
+  wait_outside("poll", TEETOTAL_PLACE);
+  return poll(files, count, milliseconds);
+}
+int teetotal_ppoll(pollfd* files, nfds_t count, const timespec* limit, const sigset_t* signals) {
+  if (process.current != nullptr && count == 0 && limit != nullptr && signals == nullptr) {
+    Touch touch(TEETOTAL_PLACE);
+    if (const timespec time = taken(touch, limit); is_usual(time)) return sleep_in_vain(time);
+  }
+  wait_outside("ppoll", TEETOTAL_PLACE);
+  return ppoll(files, count, limit, signals);
+}
+// What is left of the time is told where the limit was: nothing.
+int teetotal_select(int count, fd_set* reads, fd_set* writes, fd_set* others, timeval* limit) {
+  const bool none = count == 0 || (reads == nullptr && writes == nullptr && others == nullptr);
+  if (process.current != nullptr && count >= 0 && none && limit != nullptr) {
+    Touch touch(TEETOTAL_PLACE);
+    const timeval wanted = {touch.get(&limit->tv_sec), touch.get(&limit->tv_usec)};
+    if (const timespec time = {wanted.tv_sec, wanted.tv_usec * 1000}; is_usual(time)) {
+      touch.put(&limit->tv_sec, time_t{0});
+      touch.put(&limit->tv_usec, suseconds_t{0});
+      return sleep_in_vain(time);
+    }
+  }
+  wait_outside("select", TEETOTAL_PLACE);
+  return select(count, reads, writes, others, limit);
+}
+int teetotal_pselect(int count, fd_set* reads, fd_set* writes, fd_set* others, const timespec* limit,
+                     const sigset_t* signals) {
+  const bool none = count == 0 || (reads == nullptr && writes == nullptr && others == nullptr);
+  if (process.current != nullptr && count >= 0 && none && limit != nullptr && signals == nullptr) {
+    Touch touch(TEETOTAL_PLACE);
+    if (const timespec time = taken(touch, limit); is_usual(time)) return sleep_in_vain(time);
+  }
+  wait_outside("pselect", TEETOTAL_PLACE);
+  return pselect(count, reads, writes, others, limit, signals);
 }
 }

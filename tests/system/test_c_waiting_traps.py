@@ -507,9 +507,13 @@ def test_a_lock_of_assembly_waits_whatever_was_called_before_it(
 
 
 PATIENT = """
+#define _GNU_SOURCE
 #include <assert.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/select.h>
 #include <time.h>
 #include <unistd.h>
 static volatile int x; static int d;
@@ -533,6 +537,10 @@ int main(void) {
         "while (!x) usleep(10);",
         "while (!x) sleep(1);",
         "while (!x) { struct timespec t = {0, 1000}; nanosleep(&t, &t); }",
+        "while (!x) poll(0, 0, 1);",
+        "while (!x) { struct timespec t = {0, 1000}; ppoll(0, 0, &t, 0); }",
+        "while (!x) { struct timeval t = {0, 1000}; select(0, 0, 0, 0, &t); assert(t.tv_sec + t.tv_usec == 0); }",
+        "while (!x) { struct timespec t = {0, 1000}; pselect(1, 0, 0, 0, &t, 0); }",
         "int v; do load(&v); while (!v);",
         "int v, *to = &v; do { *to = x; } while (!v);",
     ],
@@ -543,6 +551,23 @@ def test_who_sleeps_or_stores_to_variables_of_its_own_waits(loop: str, compiler:
     answer = teetotal.check(str(file), models="tso,pso", compiler=compiler)
     assert answer.verdict is Verdict.SAFE
     assert answer.executions <= 4
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("struct pollfd f = {0, POLLIN, 0}; poll(&f, 1, 0);", "poll"),
+        ("struct pollfd f = {0, POLLIN, 0}; struct timespec t = {0, 1}; ppoll(&f, 1, &t, 0);", "ppoll"),
+        ("fd_set f; FD_ZERO(&f); FD_SET(0, &f); struct timeval t = {0, 1}; select(1, &f, 0, 0, &t);", "select"),
+        ("struct timespec t = {0, 1}; sigset_t s; sigemptyset(&s); pselect(0, 0, 0, 0, &t, &s);", "pselect"),
+    ],
+)
+def test_who_waits_for_the_outside_does_not_only_sleep(call: str, name: str, tmp_path: Path) -> None:
+    file = tmp_path / "outside.c"
+    file.write_text(PATIENT.replace("LOOP", call).replace("assert(d == 1);", ""))
+    answer = teetotal.check(str(file), models="tso")
+    assert answer.verdict is Verdict.INCONCLUSIVE
+    assert any(f"what cannot be seen: {name} of libc.so.6" in note for note in answer.notes)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
