@@ -2,8 +2,9 @@
 // where it is known what these do, they are no steps.
 //
 // They depend on none of other threads but each other, so no race has one of them in it, and no monitor asks about
-// them: an execution without them is as good (docs/explanation/exploration.md, Lemma 4). What main does once all others
-// are joined is part of the last join: it reads memory, and is known only where it reads the same (known_steps.hpp).
+// them: an execution without them is as good (docs/explanation/exploration.md, Lemma 4). That is so unless somebody
+// looks whether a thread has ended (pthread_tryjoin_np): then all ends are steps. What main does once all others are
+// joined is part of the last join: it reads memory, and is known only where it reads the same (known_steps.hpp).
 #include "counting.hpp"
 #include "system.hpp"
 
@@ -16,8 +17,8 @@ bool is_end(const Operation& operation) { return operation.verb == Verb::end || 
 }  // namespace
 
 bool Controlled::nothing_but_ends(std::uint32_t number) {
-  if (!is_end(process.threads[number].operation) || runs_ends_ || relaxed() || looks_ || lives_end || ahead_ ||
-      stale_ || !known_.on() || survival.fatal_next())
+  if (!is_end(process.threads[number].operation) || looks_for_ends_ || runs_ends_ || relaxed() || looks_ || lives_end ||
+      ahead_ || stale_ || !known_.on() || survival.fatal_next())
     return false;
   const std::uint32_t count = process.count;
   if (steps_.size() + 2 * std::size_t{count} >= bounds_.steps) return false;

@@ -246,6 +246,8 @@ Wide seen_of_object(const Operation& operation) {
       return at(std::uint32_t{});
     case Tag::condition:
       return waiting_on(operation.address);
+    case Tag::thread:  // whether it can be joined
+      return reinterpret_cast<const Thread*>(operation.address)->state == State::ended ? 1 : 0;
     default:
       return 0;
   }

@@ -51,6 +51,10 @@ Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
     symmetric_ = true;
   }
   if (!is_fence(operation.kind)) step.source = writer_[operation.cell];
+  if (operation.tag == Tag::thread) {
+    step.before = seen_by(operation);
+    step.after = moment.after;
+  }
   if (operation.verb == Verb::none && !is_fence(operation.kind)) {
     step.sees = operation.kind != Kind::st;
     step.before = seen_by(operation);

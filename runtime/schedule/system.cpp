@@ -239,8 +239,10 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Step& step = steps_.emplace_back(next, number, kept(thread.operation));
   const Operation& operation = step.operation;
   const bool fence = is_fence(operation.kind);
-  const bool look = !fence && operation.verb != Verb::end_life && readable(operation.address);
-  step.sees = look && operation.kind != Kind::st;
+  const bool thing = operation.tag == Tag::thread;
+  const bool look = !fence && operation.verb != Verb::end_life && (thing || readable(operation.address));
+  step.sees = look && operation.kind != Kind::st && (!thing || operation.verb == Verb::look);
+  looks_for_ends_ = looks_for_ends_ || (thing && operation.verb == Verb::look);
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
   else if (follows_twin(number)) {

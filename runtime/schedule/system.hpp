@@ -327,7 +327,7 @@ class Controlled final : public System {
                ? 0
                : steps_[static_cast<std::size_t>(earlier)].local;
   }
-  // A read of the program's memory, whatever it does besides; or a try to take an object.
+  // A read of the program's memory, whatever it does besides; or a try to take an object, or to join a thread.
   static bool may_wait(const Operation& operation) {
     if ((operation.kind != Kind::ld && operation.kind != Kind::rmw) || operation.enabled != nullptr ||
         marks.contains(operation))
@@ -336,7 +336,8 @@ class Controlled final : public System {
                        operation.verb == Verb::try_read_lock || operation.verb == Verb::try_write_lock ||
                        operation.verb == Verb::look;
     if (operation.tag <= Tag::vector) return operation.verb == Verb::none || tries;
-    return tries && (operation.tag == Tag::mutex || operation.tag == Tag::semaphore || operation.tag == Tag::rwlock);
+    return tries && (operation.tag == Tag::mutex || operation.tag == Tag::semaphore || operation.tag == Tag::rwlock ||
+                     operation.tag == Tag::thread);
   }
   std::uint64_t local_now(std::uint32_t thread) const {
     return bounds_.waiting_counts || last_[thread] < 0 ? 0 : last_of(thread)->local;
@@ -403,7 +404,8 @@ class Controlled final : public System {
     std::uint32_t last = 0;            // the moment that the latest of them leads to
   } ends_;                             // of the execution at hand, where they are left out
   bool runs_ends_ = false;
-  bool judged_ = false;  // what follows is known of the execution at hand
+  bool looks_for_ends_ = false;  // some thread has looked whether another one can be joined
+  bool judged_ = false;          // what follows is known of the execution at hand
   Stuck stuck_ = Stuck::no;
   bool vain_ = false;
   std::vector<Event> waiting_;  // what threads stand before that wait: asked by the monitors and by the search

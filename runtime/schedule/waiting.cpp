@@ -41,6 +41,20 @@ class Supposing {
   decltype(remarks.unseen) unseen_;
 };
 
+// Meanwhile another thread has ended, or has not.
+class SupposedEnd {
+ public:
+  SupposedEnd(Thread& thread, bool ended)
+      : thread_(thread), state_(std::exchange(thread.state, ended ? State::ended : State::parked)) {}
+  ~SupposedEnd() { thread_.state = state_; }
+  SupposedEnd(const SupposedEnd&) = delete;
+  SupposedEnd& operator=(const SupposedEnd&) = delete;
+
+ private:
+  Thread& thread_;
+  State state_;
+};
+
 std::uint64_t key_of(std::uint64_t local, Wide value) {
   return mix(mix(local, static_cast<std::uint64_t>(value)), static_cast<std::uint64_t>(value >> 64U) + 1) | 1U;
 }
@@ -139,8 +153,11 @@ const Controlled::Onward& Controlled::tried(std::uint32_t number, std::size_t in
   const Operation operation = thread.operation;
   for (const Entry& entry : buffers_.stores[number])
     if (!entry.dead) put(entry.operation, entry.value);
+  std::optional<SupposedEnd> end;
   if (operation.tag <= Tag::vector)
     put(operation, value);
+  else if (operation.tag == Tag::thread)
+    end.emplace(*reinterpret_cast<Thread*>(operation.address), value != 0);
   else
     *reinterpret_cast<std::uint32_t*>(operation.address) = static_cast<std::uint32_t>(value);
   process.resume(thread);
