@@ -130,7 +130,7 @@ void Controlled::learn_again() {
         step.earlier >= 0 ? steps_[static_cast<std::size_t>(step.earlier)].moment : beginning_of(step.thread);
     const bool watched = !step.fatal && known_.watch(from, thread);
     run_step(index);
-    if (!watched) continue;
+    if (!watched || (thread.state == State::parked && fences_again(step.thread) != 0)) continue;
     const LocalState local = thread.state == State::parked ? waiting_state(thread) : LocalState{};
     learn(step, local.exact);
   }

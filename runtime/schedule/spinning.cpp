@@ -1,4 +1,5 @@
-// With `--waiting count`: when a thread's loop only waits.
+// With `--waiting count`: when a thread's loop only waits. And always, when it only fences: nothing that others do can
+// get it out of that.
 //
 // A thread whose last iteration came back to the same local state, wrote nothing and saw in every read the same write
 // as the iteration before stops for the rest of this execution. The local state is all of the thread's stack, its
@@ -71,12 +72,12 @@ bool Controlled::same_events(std::uint32_t thread, std::size_t length) const {
   return true;
 }
 
-void Controlled::detect_spinning(std::uint32_t thread) {
+void Controlled::detect_spinning(std::uint32_t thread, std::size_t quiet) {
   const auto& own = own_[thread];
   Step& last = steps_.back();
   std::uint32_t found = 0;
   bool compared = false;
-  for (std::size_t length = 1; length <= kLongestIteration && 2 * length <= last.quiet && found == 0; ++length) {
+  for (std::size_t length = 1; length <= kLongestIteration && 2 * length <= quiet && found == 0; ++length) {
     if (!same_events(thread, length)) continue;
     if (last.local == 0) last.local = local_state(process.threads[thread]);
     const std::uint64_t earlier = steps_[own[own.size() - 1 - length]].local;
@@ -84,6 +85,21 @@ void Controlled::detect_spinning(std::uint32_t thread) {
     if (last.local == earlier) found = static_cast<std::uint32_t>(length);
   }
   last.spin = compared ? spins_.decide(past_of(steps_.size() - 1), static_cast<std::uint8_t>(found)) : found;
+}
+
+// How many of its latest steps are fences, or marks, where it stands before one of these again.
+std::size_t Controlled::fences_again(std::uint32_t number) const {
+  const Thread& thread = process.threads[number];
+  if (!passes_by(thread.operation) || thread.calls) return 0;
+  const auto& own = own_[number];
+  std::size_t count = 0;
+  bool again = false;
+  for (; count < own.size(); ++count) {
+    const Operation& before = steps_[own[own.size() - 1 - count]].operation;
+    if (!passes_by(before)) break;
+    again = again || before.place == thread.operation.place;
+  }
+  return again ? count : 0;
 }
 
 }  // namespace teetotal::runtime

@@ -17,7 +17,7 @@ struct Step {
   Event event;                 // as searches see it: its thread is an agent
   Wide before = 0, after = 0;  // what the cell held, as its thread saw it
   const Operation& operation;  // kept where it lasts: with what is known, or beside the steps
-  std::uint64_t local = 0;     // its thread's local state after it, 0 where none was made
+  std::uint64_t local = 0;     // its thread's local state after it (waiting.cpp, spinning.cpp), 0 where none was made
   std::uint32_t thread;
   std::uint32_t moment = KnownSteps::kUnknown;  // of its thread, after it
   std::int32_t earlier = -1;                    // the step of its thread before it; of a commit: that issued the store

@@ -91,7 +91,8 @@ Pending Controlled::pending(std::uint32_t number) const {
   Pending pending = before_waiting(number);
   if (pending.readiness == Readiness::enabled && (!relaxed() || agents_[number].buffer == kThread)) {
     const std::uint32_t thread = owner(number);
-    if (local_now(thread) != 0 && waits_now(thread)) pending.readiness = Readiness::waiting;
+    if (local_now(thread) != 0 && !passes_by(process.threads[thread].operation) && waits_now(thread))
+      pending.readiness = Readiness::waiting;
   }
   return pending;
 }
@@ -289,9 +290,12 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   count(step);
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   bool exact = true;
+  std::size_t fences = 0;
   if (thread.state == State::parked) {
     if (bounds_.waiting_counts) {
-      if (step.quiet != 0) detect_spinning(number);
+      if (step.quiet != 0) detect_spinning(number, step.quiet);
+    } else if ((fences = fences_again(number)) != 0) {
+      detect_spinning(number, fences);
     } else if (const LocalState local = waiting_state(thread); local.hash != 0) {
       exact = local.exact;
       step.local = exact ? local.hash : locals_.decide(past_of(index), local.hash);
@@ -301,7 +305,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   } else {
     standing_[number] = Standing::gone;
   }
-  if (watched) learn(step, exact);
+  if (watched && fences == 0) learn(step, exact);  // what it is compared with is to be there
   return next;
 }
 

@@ -300,11 +300,12 @@ class Controlled final : public System {
     const Operation& operation = process.threads[number].operation;
     if (operation.enabled != nullptr || operation.writes > Writes::always || follows_twin(number))
       return Standing::depends;
-    return local != 0 ? Standing::reads : Standing::ready;
+    return local != 0 && !passes_by(operation) ? Standing::reads : Standing::ready;
   }
   bool spinning(std::uint32_t thread) const { return last_[thread] >= 0 && last_of(thread)->spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
-  void detect_spinning(std::uint32_t thread);
+  void detect_spinning(std::uint32_t thread, std::size_t quiet);
+  std::size_t fences_again(std::uint32_t thread) const;
   void detect_idling(std::uint32_t thread);
   bool same_events(std::uint32_t thread, std::size_t length) const;
 

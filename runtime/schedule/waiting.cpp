@@ -241,14 +241,16 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
   const Supposing supposing;
   Thread& thread = process.threads[number];
   std::vector<std::uint64_t> been;
-  for (;;) {
+  for (int fences = 0;;) {
     if (thread.state != State::parked) return true;
     const Operation operation = thread.operation;
     if (thread.calls) return true;
     if (passes_by(operation)) {
+      if (++fences > kMostFences) return true;  // it has left the loop that it was in for one of fences
       process.resume(thread);
       continue;
     }
+    fences = 0;
     if (!may_wait(operation)) return process.enabled(thread) || goes_on_if_given_back(thread);
     const std::uint64_t local = waiting_state(thread).hash;
     if (local == 0) return true;
@@ -334,7 +336,7 @@ void Controlled::judge() {
       if (bounds_.waiting_counts)
         others = others || !spinning(number) || sees_changes(number);
       else
-        vain_ = vain_ || goes_on_alone(number);
+        vain_ = vain_ || (!spinning(number) && goes_on_alone(number));
     } else {
       vain_ = vain_ || goes_on_if_given_back(thread);
     }
