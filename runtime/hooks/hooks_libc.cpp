@@ -19,6 +19,7 @@
 
 #include "accesses.hpp"
 #include "exceptions.hpp"
+#include "given_stacks.hpp"
 #include "hooks_signals.hpp"
 #include "real.hpp"
 #include "synchronisation.hpp"
@@ -132,6 +133,7 @@ void release(void* pointer, std::uintptr_t place) {
   const std::uintptr_t told = callers.empty() ? place : callers.teller(place, __builtin_frame_address(0));
   if (!process.unwatched()) end_life(*self, block.address, block.address + block.size, Verb::free, place, told);
   check_unused(*self, block.address, block.address + block.size, "frees memory", place);
+  check_no_stack(*self, block.address, block.address + block.size, place);
   const Block now = memory.block(address);
   if (now.freed) fail(*self, {Failure::freed, "frees it again", "freed it", objects.ended_by[now.end]}, place);
   memory.release(now, static_cast<std::uint32_t>(mark_end(*self, told)) & 0xFFFF);

@@ -54,6 +54,21 @@ void check_before(Thread& self, const Thread& other, const char* does, std::uint
 
 }  // namespace
 
+namespace {
+
+// Where the program has said what the thread is to run on. The stack of nobody ends at 0.
+void give_stack(Thread& thread, const pthread_attr_t& attributes, std::uintptr_t place) {
+  void* begin = nullptr;
+  std::size_t size = 0;
+  if (pthread_attr_getstack(&attributes, &begin, &size) != 0) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  if (address + size == 0 || !of_program(begin)) return;
+  tell_apart(thread);
+  thread.given = {address, address + size, place};
+}
+
+}  // namespace
+
 pthread_t handle_of(std::uint32_t number) { return static_cast<pthread_t>(kHandles + number); }
 
 Thread& thread_of(Thread& self, pthread_t handle, const char* does, std::uintptr_t place) {
@@ -209,8 +224,10 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
   if (self == nullptr) return real().thread_create(handle, attributes, routine, argument);
   int detached = PTHREAD_CREATE_JOINABLE;
   if (attributes != nullptr) pthread_attr_getdetachstate(attributes, &detached);
-  Touch(TEETOTAL_PLACE).put(handle, handle_of(next_thread(*self)));  // before it begins, as the C library does
+  const std::uint32_t number = next_thread(*self);
+  Touch(TEETOTAL_PLACE).put(handle, handle_of(number));  // before it begins, as the C library does
   create_thread(*self, routine, argument, detached == PTHREAD_CREATE_DETACHED, TEETOTAL_PLACE);
+  if (attributes != nullptr) give_stack(process.threads[number], *attributes, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_join(pthread_t handle, void** result) {

@@ -6,6 +6,7 @@
 #include "accesses.hpp"
 #include "conditions.hpp"
 #include "endings.hpp"
+#include "given_stacks.hpp"
 #include "lifetimes.hpp"
 #include "records.hpp"
 #include "symmetry.hpp"
@@ -119,6 +120,7 @@ void finish(Thread& self, void* result) {
     run_key_destructors(self);
   });
   leave_if_last(self);
+  leave_given_stack(self);
   end_all(self);
   if (rules.unlock_needs_fence) mfence(self, 0);
   synchronise(self, Verb::end, Kind::unlock, Tag::thread, &self, 0);

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "endings.hpp"
+#include "given_stacks.hpp"
 #include "hooks_signals.hpp"
 #include "imports.hpp"
 #include "keys.hpp"
@@ -102,6 +103,7 @@ void make_thread_locals() {
 void thread_entry() {
   Thread& self = *process.current;
   adopt_thread_locals(self);
+  enter_given_stack(self);
   if (program.tells_registers) teetotal_wipe_registers();
   finish(self, self.routine(self.argument));
 }

@@ -70,6 +70,14 @@ struct Asked {
   std::uint64_t changes = 0;  // of what no hook follows: calls of libraries, memory that it asked for
 };
 
+// Memory of the program's own that a thread was told to run on (pthread_attr_setstack), until it leaves it.
+struct GivenStack {
+  std::uintptr_t begin = 0, end = 0;
+  std::uintptr_t place = 0;  // where the thread was created
+
+  bool meets(std::uintptr_t from, std::uintptr_t to) const { return begin < to && from < end; }
+};
+
 // What a thread is at a moment of an execution, in plain words: snapshots keep copies. The last of it belongs to hooks
 // and to what they share, and is declared with these.
 struct ThreadRecord {
@@ -115,6 +123,7 @@ struct ThreadRecord {
   TakenTogether together;
   SignalsOfThread signals;
   StackEnds stack;
+  GivenStack given;
   Seldom<std::array<const void*, 16>> rwlocks;  // those that it holds, each as often as it does; null: free
   Seldom<Properties> properties;
 };
