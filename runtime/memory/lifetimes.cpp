@@ -34,6 +34,8 @@ void watch(Watched why) {
   process.restart = true;
 }
 
+constexpr std::uintptr_t kReturnAddress = sizeof(std::uintptr_t);  // which lies before what a function was given
+
 struct Frame {
   const Frame* caller;
   std::uintptr_t returns_to;
@@ -122,6 +124,7 @@ bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t fr
   if (owner.stack.gone.contains(address)) return true;
   if (&owner == &self) return frame != 0 && address < live_from(frame, stack_top(self.number));
   if (owner.stack_over || owner.state == State::unborn) return true;
+  if (owner.stack.parameters->contains(address)) return true;
   return address < (owner.state == State::parked ? live_from(owner) : owner.stack.left_below);
 }
 
@@ -312,6 +315,37 @@ bool ended_unnoticed(std::uintptr_t address, Tag tag) {
 }
 
 namespace {
+
+// Below an address there are no dead parameters any more: the frames that kept room for them have ended, too, or the
+// next call has been given something there.
+void forget_parameters(Thread& self, std::uintptr_t below) {
+  if (const auto& [pieces, count] = *self.stack.parameters; count == 0 || pieces[count - 1].begin >= below) return;
+  auto& [pieces, count] = self.stack.parameters.change();
+  while (count != 0 && pieces[count - 1].end <= below) --count;
+  if (count != 0) pieces[count - 1].begin = std::max(pieces[count - 1].begin, below);
+}
+
+// Or perhaps by locks that lie there.
+bool seen_by_others(const Thread& self, std::uintptr_t begin, std::uintptr_t end) {
+  return (teetotal_frames_watched & kLocks) != 0 || touched_by_others(begin, end - begin, self.number);
+}
+
+void keep_dead_parameters(Thread& self, std::uintptr_t begin, std::uintptr_t end, std::uintptr_t place) {
+  if (self.stack.parameters->count == self.stack.parameters->pieces.size()) {
+    remarks.unseen.insert({"the end of parameters on the stack, which more calls have had than we remember,", place});
+    return;
+  }
+  auto& [pieces, count] = self.stack.parameters.change();
+  pieces[count++] = {begin, end};
+}
+
+// Nothing tells how far they go, but into the caller's frame.
+void name_unknown_parameters(std::uintptr_t begin, std::uintptr_t frame, std::uintptr_t place) {
+  const Thread* self = process.current;
+  if (self != nullptr && stack_owner(begin) == self->number && begin < frame && seen_by_others(*self, begin, frame))
+    remarks.unseen.insert({"the end of parameters on the stack, of which debugging information does not tell,", place});
+}
+
 constexpr std::uint64_t kCell = std::uint64_t{1} << 32;  // beyond all grains
 constexpr std::uint64_t kTags = 16;
 }  // namespace
@@ -337,8 +371,9 @@ using namespace teetotal::runtime;  // NOLINT: the hook below is the whole rest 
 
 extern "C" {
 
-// All of the running thread's stack below an address is dead.
-void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place) {
+// All of the running thread's stack below an address is dead. From `parameters` on that is what a function which is
+// about to return was given, which may lie in the frame of its caller.
+static void ended(std::uintptr_t below, std::uintptr_t parameters, std::uintptr_t place) {
   Thread* self = process.current;
   if (self == nullptr || stack_owner(below) != self->number) return;  // a stack that the program made itself
   if (self->range.size != 0) {
@@ -355,27 +390,51 @@ void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place) {
     EndedFrames& ended = self->stack.ended.change();
     ended.latest[ended.next++ % ended.latest.size()] = {below, place};
   }
+  forget_parameters(*self, below);
+  if (parameters < below && seen_by_others(*self, parameters, below) &&
+      memory.in_object(*reinterpret_cast<const std::uintptr_t*>(parameters - kReturnAddress)))
+    keep_dead_parameters(*self, parameters, below, place);
   end_frames(*self, below, place);
   check_unused(*self, stack_top(self->number) - kStackSize, below, "leaves a function with a variable", place);
 }
 
-void teetotal_frame_ends();
-void teetotal_wide_frame_ends();
+void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place) { ended(below, below, place); }
+
+// Above the address: how large the parameters of the running function are, the address it returns to, and they
+// themselves. Below it the hook's frame, with the caller's rbp.
+void teetotal_parameters_ended(const std::uintptr_t* size, std::uintptr_t place) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(size + 2);
+  if (*size == 0) name_unknown_parameters(begin, size[-2], place);
+  ended(begin + *size, begin, place);
 }
 
-// Both keep all registers that a function may return something in, and all that a program may know to be kept: the
-// second also those of vectors (not of 512 bits) and of the x87. They lay a frame, for those who follow these.
+// The same behind the prologue, where the caller's rbp lies before the return address.
+void teetotal_parameters_begun(const std::uintptr_t* size, std::uintptr_t) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(size + 3);
+  if (Thread* self = process.current; self != nullptr && stack_owner(begin) == self->number)
+    forget_parameters(*self, *size == 0 ? std::max(begin, size[1]) : begin + *size);
+}
+
+void teetotal_frame_ends();
+void teetotal_wide_frame_ends();
+void teetotal_parameters_end();
+void teetotal_parameters_begin();
+}
+
+// All keep every register and flag, the first but those of vectors and of the x87 (and none what only vectors of 512
+// bits have). They lay a frame, for those who follow these.
 asm(R"(
-.text
-.globl teetotal_frame_ends
-.type teetotal_frame_ends, @function
-teetotal_frame_ends:
-  cmpb $0, teetotal_frames_watched(%rip)
-  jne 1f
-  ret
-1:
+.macro teetotal_hook name, function, wide
+.globl \name
+.type \name, @function
+\name:
+  pushq %rcx
+  movzbl teetotal_frames_watched(%rip), %ecx
+  jrcxz 1f
+  popq %rcx
   pushq %rbp
   movq %rsp, %rbp
+  pushfq
   pushq %rax
   pushq %rcx
   pushq %rdx
@@ -385,11 +444,30 @@ teetotal_frame_ends:
   pushq %r9
   pushq %r10
   pushq %r11
+  cld
+.if \wide
+  subq $896, %rsp
+  andq $-64, %rsp
+  xorl %eax, %eax
+  leaq 512(%rsp), %rdi
+  movl $8, %ecx
+  rep stosq
+  movl $7, %eax
+  xorl %edx, %edx
+  xsave64 (%rsp)
+  emms
+.else
   andq $-16, %rsp
+.endif
   leaq 16(%rbp), %rdi
   movq 8(%rbp), %rsi
-  call teetotal_frame_ended
-  leaq -72(%rbp), %rsp
+  call \function
+.if \wide
+  movl $7, %eax
+  xorl %edx, %edx
+  xrstor64 (%rsp)
+.endif
+  leaq -80(%rbp), %rsp
   popq %r11
   popq %r10
   popq %r9
@@ -399,50 +477,18 @@ teetotal_frame_ends:
   popq %rdx
   popq %rcx
   popq %rax
+  popfq
   popq %rbp
-  ret
-.size teetotal_frame_ends, .-teetotal_frame_ends
-.globl teetotal_wide_frame_ends
-.type teetotal_wide_frame_ends, @function
-teetotal_wide_frame_ends:
-  cmpb $0, teetotal_frames_watched(%rip)
-  jne 1f
   ret
 1:
-  pushq %rbp
-  movq %rsp, %rbp
-  pushq %rax
-  pushq %rdx
-  pushq %rdi
-  pushq %rsi
-  subq $896, %rsp
-  andq $-64, %rsp
-  xorl %eax, %eax
-  leaq 512(%rsp), %rdi
-  movq %rax, (%rdi)
-  movq %rax, 8(%rdi)
-  movq %rax, 16(%rdi)
-  movq %rax, 24(%rdi)
-  movq %rax, 32(%rdi)
-  movq %rax, 40(%rdi)
-  movq %rax, 48(%rdi)
-  movq %rax, 56(%rdi)
-  movl $7, %eax
-  xorl %edx, %edx
-  xsave64 (%rsp)
-  emms
-  leaq 16(%rbp), %rdi
-  movq 8(%rbp), %rsi
-  call teetotal_frame_ended
-  movl $7, %eax
-  xorl %edx, %edx
-  xrstor64 (%rsp)
-  leaq -32(%rbp), %rsp
-  popq %rsi
-  popq %rdi
-  popq %rdx
-  popq %rax
-  popq %rbp
+  popq %rcx
   ret
-.size teetotal_wide_frame_ends, .-teetotal_wide_frame_ends
+.size \name, .-\name
+.endm
+.text
+teetotal_hook teetotal_frame_ends, teetotal_frame_ended, 0
+teetotal_hook teetotal_wide_frame_ends, teetotal_frame_ended, 1
+teetotal_hook teetotal_parameters_end, teetotal_parameters_ended, 1
+teetotal_hook teetotal_parameters_begin, teetotal_parameters_begun, 1
+.purgem teetotal_hook
 )");

@@ -16,6 +16,22 @@ struct EndedFrames {
   std::uint32_t next = 0;
 };
 
+// What functions that have returned were given on the stack, where that lies in frames that go on: their callers keep
+// room for arguments at the lower ends of their frames. The lowest come last.
+struct DeadParameters {
+  struct Piece {
+    std::uintptr_t begin = 0, end = 0;
+  };
+  std::array<Piece, 16> pieces{};
+  std::uint32_t count = 0;
+
+  bool contains(std::uintptr_t address) const {
+    for (std::uint32_t i = 0; i < count; ++i)
+      if (address - pieces[i].begin < pieces[i].end - pieces[i].begin) return true;
+    return false;
+  }
+};
+
 // Memory whose life a thread is ending, a cell after the other, from `begin` on: what lies below `data` has ended, and
 // then of the objects those up to this one. All zeros: none.
 struct EndingMemory {
@@ -41,6 +57,7 @@ struct StackEnds {
   GoneFrames gone;                // before its last handlers ran
   std::uintptr_t told_below = 0;  // whose end its latest operation told, if that told one
   Seldom<EndedFrames> ended;
+  Seldom<DeadParameters> parameters;
   Wide last_stored = 0;  // what it stored last, where that has died
 };
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from teetotal.programs.c.frames import mark_ends
+from teetotal.programs.c.frames import mark_ends, mark_raised_stacks
 from teetotal.programs.c.instrument import make_visible
 from teetotal.programs.c.unwritten import UnwrittenLocals
 
@@ -24,18 +24,19 @@ def main(command: list[str]) -> int:
     file = sources[-1] if sources else "-"
     text = sys.stdin.read() if file == "-" else Path(file).read_text(errors="surrogateescape")
     with TemporaryDirectory() as directory:
-        visible = Path(directory) / "visible.s"
-        rest = [str(visible) if word == file else word for word in command]
+        changed = Path(directory) / "changed.s"
+        rest = [str(changed) if word == file else word for word in command]
         if file == "-" and "-" not in command:
-            rest.append(str(visible))
+            rest.append(str(changed))
 
-        def assemble(changed: str) -> bytes:
-            visible.write_text(changed, errors="surrogateescape")
+        def assemble(made: str) -> bytes:
+            changed.write_text(made, errors="surrogateescape")
             subprocess.run(rest, check=True)
             return output.read_bytes()
 
         try:
-            assemble(mark_ends(make_visible(text, assemble, file, (UnwrittenLocals(),)).text))
+            visible = make_visible(text, assemble, file, (UnwrittenLocals(), mark_raised_stacks))
+            assemble(mark_ends(visible.text, visible.parameters))
         except subprocess.CalledProcessError as failure:
             return int(failure.returncode)
     return 0

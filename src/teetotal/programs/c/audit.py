@@ -37,6 +37,7 @@ _HOOKS = (
     "teetotal_settle",
     "teetotal_copy_",
     "teetotal_frame_ends",
+    "teetotal_parameters_",
     "teetotal_fill",
     "teetotal_look",
 )

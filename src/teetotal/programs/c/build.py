@@ -34,7 +34,6 @@ from teetotal.programs.c.compilers import (
     run,
     split_flags,
 )
-from teetotal.programs.c.frames import mark_ends
 from teetotal.scale.supervision import scratch_folder
 
 UNSEEN = "unseen"
@@ -140,6 +139,7 @@ def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.audit import unaccounted
     from teetotal.programs.c.bound import BoundRegisters
     from teetotal.programs.c.deadlines import DeadlineWatch
+    from teetotal.programs.c.frames import mark_ends, mark_raised_stacks
     from teetotal.programs.c.instrument import make_visible
     from teetotal.programs.c.liveness import Liveness, reads_errno, table
     from teetotal.programs.c.locking import lock_together
@@ -150,7 +150,8 @@ def build(source: Source, directory: Path) -> Path:
     hidden: list[str] = []
     of_system: set[str] = set()
     addresses, deadlines, bound = AddressWatch(), DeadlineWatch(), BoundRegisters()
-    passes = (lock_together, addresses, deadlines, UnwrittenLocals(), Liveness(), bound, assertions.Assertions())
+    found = (addresses, deadlines, UnwrittenLocals(), Liveness(), bound, assertions.Assertions())
+    passes = (lock_together, *found, mark_raised_stacks)
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = compiler_for(file, source.compiler)
@@ -186,7 +187,7 @@ def build(source: Source, directory: Path) -> Path:
         visible = make_visible(compiled, assemble, file, passes, handmade=handmade)
         hidden += visible.unseen
         of_system |= visible.of_system
-        assemble(mark_ends(visible.text))
+        assemble(mark_ends(visible.text, visible.parameters, handmade=handmade))
         objects.append(str(output))
     result = directory / "program.so"
     linker_map = directory / "map"

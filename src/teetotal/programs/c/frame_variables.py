@@ -26,6 +26,11 @@ _OF_FRAME = 0x91
 _ADDRESSES = (0x03, 0xA1)
 """DW_OP_addr, DW_OP_addrx: at an address, so in no frame."""
 
+_EXPRESSIONS = ("DW_FORM_exprloc", "DW_FORM_block1")
+"""Now, and before DWARF 4."""
+_PARAMETERS = ("DW_TAG_formal_parameter",)
+_VARIABLES = ("DW_TAG_variable", *_PARAMETERS)
+
 _RELOCATION = struct.Struct("<QIIq")
 _THREAD_LOCAL, _NOTHING = (17, 21), 0
 """R_X86_64_DTPOFF64 and DTPOFF32, R_X86_64_NONE."""
@@ -47,12 +52,27 @@ class FrameVariables:
 
     def of(self, function: str) -> list[Range] | None:
         """In their order, by the function's name in the object; None where not all of them are known."""
+        found = self._found(function)
+        return _ranges(found) if found is not None else None
+
+    def parameters(self, function: str) -> int | None:
+        """How many bytes of those that it is given lie on the stack, above its frame; None where that is not known."""
+        if (found := self._found(function)) is None:
+            return None
+        size = 0
+        for place in _places(found, _PARAMETERS):
+            if place is None:
+                return None
+            size = max(size, place.end - _RETURN)
+        return size
+
+    def _found(self, function: str) -> Any | None:
         if self._functions is None:
             self._functions = {}
             for die in _functions(self._assemble()):
                 self._functions.setdefault(_symbol(die), []).append(die)
         found = self._functions.get(function, [])
-        return _ranges(found[0]) if len(found) == 1 else None
+        return found[0] if len(found) == 1 else None
 
 
 def _functions(data: bytes) -> Iterator[Any]:
@@ -90,30 +110,32 @@ def _symbol(die: Any) -> str:
 
 
 def _ranges(function: Any) -> list[Range] | None:
+    found = list(_places(function, _VARIABLES))
+    return None if None in found else sorted(one for one in found if one is not None)
+
+
+def _places(function: Any, tags: tuple[str, ...]) -> Iterator[Range | None]:
+    """Of what lies in the frame, or beside it: None where that is not known."""
     base = function.attributes["DW_AT_frame_base"].value
     if base not in ([_CANONICAL], [_BY_RBP]):
-        return None
+        yield None
+        return
     shift = _RETURN if base == [_CANONICAL] else 0
-    found: list[Range] = []
     for die in _variables(function):
-        if "DW_AT_location" not in die.attributes:
+        if die.tag not in tags or "DW_AT_location" not in die.attributes:
             continue  # it is nowhere: a constant, or what another declares
         where = die.attributes["DW_AT_location"]
         size = types.size_of(types.type_of(types.declared(die)))
-        if where.form != "DW_FORM_exprloc" or not where.value:
-            return None
-        if where.value[0] in _ADDRESSES:
+        known = where.form in _EXPRESSIONS and bool(where.value)
+        if known and where.value[0] in _ADDRESSES:
             continue
-        offset = _number(where.value[1:])
-        if where.value[0] != _OF_FRAME or offset is None or size <= 0:
-            return None
-        found.append(Range(offset + shift, offset + shift + size))
-    return sorted(found)
+        offset = _number(where.value[1:]) if known and where.value[0] == _OF_FRAME else None
+        yield None if offset is None or size <= 0 else Range(offset + shift, offset + shift + size)
 
 
 def _variables(die: Any) -> Iterator[Any]:
     for child in die.iter_children():
-        if child.tag in ("DW_TAG_variable", "DW_TAG_formal_parameter"):
+        if child.tag in _VARIABLES:
             yield child
         elif child.tag in ("DW_TAG_lexical_block", "DW_TAG_inlined_subroutine"):
             yield from _variables(child)

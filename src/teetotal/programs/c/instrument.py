@@ -42,6 +42,8 @@ class Visible(NamedTuple):
     """What no hook sees, each with its place."""
     of_system: set[str]
     """Functions that come from the system's headers."""
+    parameters: Callable[[str], int | None]
+    """How many bytes of what a function is given lie on the stack; None where that matters and is not known."""
 
 
 Pass = Callable[[Text, list[Function]], None]
@@ -53,13 +55,19 @@ def make_visible(
 ) -> Visible:
     """``assemble`` makes an object file of assembly; ``file`` is what the compiler made it from, or (``handmade``) what
     somebody wrote."""
-    program = Text(text, handmade=handmade, variables=FrameVariables(lambda: assemble(text)))
+    variables = FrameVariables(lambda: assemble(text))
+    program = Text(text, handmade=handmade, variables=variables)
     program.attach(Object(assemble(program.labelled)))
     functions = list(program.functions())
     unseen = _Hooks(program, file).put(functions)
     for further in passes:
         further(program, functions)
-    return Visible(str(program), unseen, program.of_system)
+
+    def parameters(function: str) -> int | None:
+        size = variables.parameters(function)
+        return 0 if size is None and program.by_gcc else size  # whose callers give them up at once
+
+    return Visible(str(program), unseen, program.of_system, parameters)
 
 
 class _Hooks:
