@@ -1,4 +1,5 @@
-"""What ``unwritten`` has put into an object file that somebody built with ``teetotal cflags``, found by its shape.
+"""What ``unwritten`` and ``frames`` have put into an object file that somebody built with ``teetotal cflags``, found by
+its shape.
 
 It touches the own frame alone, before anybody can know of that or only to compare, keeps registers and flags, and calls
 what is ours. So ``audit`` reads the function without it, as it was when the compiler's hooks were matched.
@@ -17,17 +18,30 @@ Placed = tuple[int, Item]
 _R11, _RAX = REGISTERS.index("r11"), REGISTERS.index("rax")
 _LOOK = ("cmp", "je", "cmp", "jne", "lea", "push", "lea", "call", "pop", "lea")
 _CALL = _LOOK.index("call")
+_DROPPED = "lea rsp, [rsp + 8]"
 _LOOP = ("mov", "mov", "mov", "add", "jne", "mov", "mov")
 
 
 def without_fill(items: Sequence[Placed]) -> list[Placed]:
     """The code of one function, in order."""
+    items = _without_sizes(items)
     gone: set[int] = set()
     for number, (_, item) in enumerate(items):
         if any(one.symbol.name == "teetotal_fill" for one in item.relocations):
             gone.update(_fill(items, number))
         elif item.calls == "teetotal_look":
             gone.update(_look(items, number))
+    return [one for number, one in enumerate(items) if number not in gone]
+
+
+def _without_sizes(items: Sequence[Placed]) -> list[Placed]:
+    """Where a function tells how much it was given on the stack."""
+    gone: set[int] = set()
+    for call in range(1, len(items) - 1):
+        if items[call][1].calls.startswith("teetotal_parameters_"):
+            pushed, dropped = items[call - 1][1].instruction, items[call + 1][1].instruction
+            if pushed.operands[0][0] == "i" and (pushed.name, dropped.text) == ("push", _DROPPED):
+                gone.update(range(call - 1, call + 2))
     return [one for number, one in enumerate(items) if number not in gone]
 
 
