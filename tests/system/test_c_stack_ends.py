@@ -3,6 +3,7 @@ every compiler, and who uses it in time is safe."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from c_programs import COMPILERS
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
-from teetotal.programs.c.build import Source
+from teetotal.programs.c.build import Source, build
 
 HEADER = """#include <assert.h>
 #include <pthread.h>
@@ -96,6 +97,15 @@ def test_a_use_after_the_end_is_found(tmp_path: Path, compiler: str, name: str) 
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
+def test_who_is_told_of_the_end_uses_it_afterwards(tmp_path: Path, compiler: str) -> None:
+    """Parameters that lie in the frame of a caller which goes on, whatever it does meanwhile."""
+    mine = "whole((struct big){0}); silent((struct big){0}); sem_post(&over);"
+    other = "sem_wait(&lent); A *at = told; sem_post(&taken); sem_wait(&over); (*at)++;"
+    result = check(source(tmp_path, compiler, mine, other), CheckOptions())
+    assert result.violations[0].kind == "use after return"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", ENDS)
 def test_a_use_in_time_is_none(tmp_path: Path, compiler: str, name: str) -> None:
     other = "sem_wait(&lent); A *at = told; (*at)++; sem_post(&taken); sem_post(&over);"
@@ -116,8 +126,8 @@ def test_without_debugging_information_parameters_end_too_or_are_named(tmp_path:
     """gcc's callers give up what they have passed; clang's keep its place, and nothing says how large that is."""
     late = "sem_wait(&lent); A *at = told; sem_post(&taken); (*at)++; sem_post(&over);"
     found = Verdict.VIOLATION if compiler == "gcc" else Verdict.INCONCLUSIVE
-    for other, verdict in ((late, found), ("sem_wait(&lent); sem_post(&taken);", Verdict.SAFE)):
-        (file,) = source(tmp_path, compiler, "whole((struct big){0});", other).files
+    for other, verdict in ((late, found), ("sem_wait(&lent); sem_post(&taken); sem_post(&over);", Verdict.SAFE)):
+        (file,) = source(tmp_path, compiler, "whole((struct big){0}); sem_wait(&over);", other).files
         result = check(Source((file,), ("-g0",), compiler), CheckOptions())
         assert result.verdict is verdict
         named = any("parameters on the stack" in note for note in result.notes)
@@ -130,3 +140,10 @@ def test_more_dead_parameters_than_are_remembered_are_named(tmp_path: Path) -> N
         other = f"for (int i = 0; i < {calls}; i++) {{ sem_wait(&lent); A *at = told; (*at)++; sem_post(&taken); }}"
         result = check(source(tmp_path, "clang", f"deep({calls - 1});", other), CheckOptions())
         assert result.verdict is verdict
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="clang's callers keep the place of what they pass")
+def test_what_callers_give_up_is_marked(tmp_path: Path) -> None:
+    build(source(tmp_path, "gcc", "whole((struct big){0});", ""), tmp_path)
+    marked = r"call\s+whole(?:\n.*[.:].*)*\n\s*addq\s+\$48, %rsp\n\s*call\s+teetotal_(?:wide_)?frame_ends@PLT"
+    assert re.search(marked, (tmp_path / "0.s").read_text()) is not None
