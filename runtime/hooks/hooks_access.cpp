@@ -11,6 +11,7 @@
 #include "accesses.hpp"
 #include "addresses.hpp"
 #include "known_steps.hpp"
+#include "local_state.hpp"
 #include "unwritten.hpp"
 
 namespace teetotal::runtime {
@@ -25,8 +26,9 @@ constexpr Order order_of(int order) {
 }
 
 // A load on its own stack that is meant for others: it may spin here until they come, and nobody would see it.
-bool spins(const Thread& self, Kind kind, std::uintptr_t address, std::size_t size) {
+bool spins(const Thread& self, Kind kind, std::uintptr_t address, std::size_t size, std::uintptr_t place) {
   if (process.alone || kind != Kind::ld || stack_owner(address) != self.number) return false;
+  if (local_states.loads_own(place)) return false;
   touch_stack(address, size);
   return true;
 }
@@ -43,7 +45,7 @@ constexpr bool torn(std::uintptr_t address, std::size_t size) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (hidden(*self, address, place, size_of(tag)) && (plain || !spins(*self, kind, address, size_of(tag)))) {
+  if (hidden(*self, address, place, size_of(tag)) && (plain || !spins(*self, kind, address, size_of(tag), place))) {
     if (kind == Kind::ld) look_for_unwritten(*self, pointer, tag, place);
     return;
   }
@@ -65,7 +67,7 @@ template <typename T>
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
-  if (hidden(*self, address, place, sizeof(T)) && !spins(*self, kind, address, sizeof(T))) return;
+  if (hidden(*self, address, place, sizeof(T)) && !spins(*self, kind, address, sizeof(T), place)) return;
   if (self->suspicion.address != 0) [[unlikely]]
     decide_suspicion(*self, 0, place);
   if (kind == Kind::rmw) self->operand = operand;

@@ -43,8 +43,15 @@ class LocalStates {
     return entry == nullptr || entry->live(0);
   }
 
+  // Whether a hook before a volatile load is for what nobody else has the address of.
+  bool loads_own(std::uintptr_t place) const {
+    const Entry* entry = at(place);
+    return entry != nullptr && (entry->flags & kOwn) != 0;
+  }
+
  private:
-  static constexpr std::uint32_t kMayWait = 1, kWhole = 2, kVectors = 4, kRemains = 1U << 29U, kNobodyWaits = 1U << 30U;
+  static constexpr std::uint32_t kMayWait = 1, kWhole = 2, kVectors = 4, kOwn = 1U << 28U, kRemains = 1U << 29U,
+                                 kNobodyWaits = 1U << 30U;
   static constexpr unsigned kBits = 3;  // of registers: behind these, as programs/c/machine.py numbers them
   struct Slot {
     std::int32_t offset;

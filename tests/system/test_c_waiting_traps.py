@@ -543,6 +543,9 @@ int main(void) {
         "while (!x) { struct timespec t = {0, 1000}; pselect(1, 0, 0, 0, &t, 0); }",
         "int v; do load(&v); while (!v);",
         "int v, *to = &v; do { *to = x; } while (!v);",
+        "while (!x) { volatile int i = 0; i++; }",
+        "while (!x) for (volatile int i = 0; i < 3; i++) {}",
+        "while (!x) for (volatile int i = 0; i < 3000; i++) {}",
     ],
 )
 def test_who_sleeps_or_stores_to_variables_of_its_own_waits(loop: str, compiler: str, tmp_path: Path) -> None:
@@ -577,6 +580,49 @@ def test_who_sleeps_and_looks_at_the_clock_does_not_wait(compiler: str, tmp_path
     file.write_text(PATIENT.replace("LOOP", "time_t s = time(0); while (!x) sleep(1); assert(time(0) - s < 3);"))
     answer = teetotal.check(str(file), models="tso", compiler=compiler, seconds=20)
     assert any("< 3" in violation.message for violation in answer.violations)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "volatile int n = 0; while (!x) { n++; assert(n < 3); }",
+        "volatile int n[2] = {0}; while (!x) { n[p == 0]++; assert(n[1] < 3); }",
+        "volatile int n = 0; int v; do { n++; assert(n < 3); load(&v); } while (!v);",
+    ],
+)
+def test_who_counts_in_a_volatile_variable_does_not_wait(loop: str, compiler: str, tmp_path: Path) -> None:
+    """It fails in the third round."""
+    file = tmp_path / "counts.c"
+    file.write_text(PATIENT.replace("LOOP", loop))
+    answer = teetotal.check(str(file), models="tso", compiler=compiler)
+    assert any("< 3" in violation.message for violation in answer.violations)
+
+
+VOLATILE = """
+#include <pthread.h>
+#include <stdatomic.h>
+struct two { int a; volatile int b; };
+static struct two *_Atomic known;
+static void give(struct two *to) { atomic_store(&known, to); }
+static void *sets(void *p) { struct two *to; while (!(to = atomic_load(&known))) {} to->b = 1; return 0; }
+int main(void) {
+  pthread_t t; struct two here = {0, 0};
+  pthread_create(&t, 0, sets, 0);
+  give(&here);
+  while (!here.b) {}
+  pthread_join(t, 0);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_who_waits_at_a_volatile_variable_that_others_know_is_seen(compiler: str, tmp_path: Path) -> None:
+    file = tmp_path / "known.c"
+    file.write_text(VOLATILE)
+    answer = teetotal.check(str(file), models="tso,pso", compiler=compiler)
+    assert answer.verdict is Verdict.SAFE
 
 
 INLINED = """

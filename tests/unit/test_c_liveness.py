@@ -208,6 +208,24 @@ def test_dekker_keeps_who_it_is_and_how_often(reads: dict[str, list[Entry]]) -> 
     assert all(not entry.whole for entry in reads["dekker"])
 
 
+def test_a_volatile_variable_that_nobody_is_told_of_is_the_functions_own(tmp_path: Path) -> None:
+    """As far as clang announces it, which it does in any case."""
+    text = """
+    void out(volatile int *);
+    void own(void) { volatile int i = 0; while (i < 3) i++; }
+    void given(void) { volatile int i = 0; out(&i); while (i < 3) i++; }
+    void member(void) { struct { volatile int a, b; } s = {0, 0}; out(&s.a); while (s.b < 3) s.b++; }
+    void out(volatile int *p) {}
+    int main(void) { return 0; }
+    """
+    reads = reads_of(text, ".c", "clang", tmp_path)
+    assert {name: {entry.own for entry in found} for name, found in reads.items()} == {
+        "own": {True},
+        "given": {False},
+        "member": {False},
+    }
+
+
 def test_the_table_tells_what_was_found(tmp_path: Path) -> None:
     file = tmp_path / "program.c"
     file.write_text(SOURCE)

@@ -58,9 +58,10 @@ _FLAGS = len(REGISTERS)
 _PLACES = _FLAGS + 1
 """Registers, and flags."""
 _MAY_WAIT, _WHOLE, _VECTORS, _BITS = 1, 2, 4, 3
-_REMAINS, _NOBODY_WAITS = 1 << 29, 1 << 30
+_OWN, _REMAINS, _NOBODY_WAITS = 1 << 28, 1 << 29, 1 << 30
 _GIVEN_AWAY = 1 << 31
 _ATOMIC = re.compile(r"__tsan_atomic(\d+)_(\w+)$")
+_VOLATILE_READ = re.compile(r"__tsan_(unaligned_)?volatile_read")
 _STORES = re.compile(
     r"__tsan_(unaligned_)?(volatile_)?write|__tsan_atomic\d+_store$|pthread_(mutex|spin)_(un)?lock$|sem_post$"
     r"|pthread_(create|join)$"
@@ -99,6 +100,8 @@ class Entry(NamedTuple):
     """Registers for vectors or fractions may be live, where a hook keeps them."""
     remains: bool
     """In some of the others may be what a call left, and nobody reads."""
+    own: bool = False
+    """It is a hook before a volatile load of what nobody else has the address of."""
 
 
 class Liveness:
@@ -124,7 +127,7 @@ class Liveness:
 def _told(entry: Entry, label: str) -> list[str]:
     registers = sum(1 << number for number, name in enumerate((*REGISTERS, "flags")) if name in entry.registers)
     flags = _MAY_WAIT * entry.may_wait | _WHOLE * entry.whole | _VECTORS * entry.vectors | registers << _BITS
-    flags |= _REMAINS * entry.remains
+    flags |= _REMAINS * entry.remains | _OWN * entry.own
     saved = sum(REGISTERS.index(name) << (4 * at) for at, name in enumerate(entry.saved))
     slots = [*entry.slots, *((offset, size | _GIVEN_AWAY) for offset, size in entry.given_away)]
     return _table_entry(label, flags, saved, len(slots), "".join(f", {offset}, {size}" for offset, size in slots))
@@ -175,7 +178,7 @@ def entries(program: Text, functions: Sequence[Function]) -> list[Entry]:
         if analysis.understood:
             rounds = _rounds(flows[function.name], changing)
             if analysis.escaped and not analysis.whole:
-                asked = any(rounds) and function.name not in program.of_system
+                asked = (any(rounds) or bool(analysis.volatile)) and function.name not in program.of_system
                 analysis.confine(program.variables.of(function.name) if asked else None)
             told += analysis.entries(rounds)
     return told
@@ -279,6 +282,7 @@ class _Analysis:
         self.low -= self.low % 8
         self.uses: dict[int, int] = {}  # of a call: what it reads in the frame
         self.hooked: list[Range] = []  # what hooks are told of
+        self.volatile: dict[int, Range] = {}  # of a hook: what is volatile there, and loaded
         self.vectors = any(_uses_vectors(item.instruction) for block in self.blocks for item in block)
         if self.understood:
             for block in self.blocks:
@@ -358,6 +362,8 @@ class _Analysis:
         if (hook := HOOK.match(name)) is not None:
             size, begin = hook.group(2) or "8", given.get(RDI, 0)
             self.hooked.append(Range(begin, begin + (int(size) if size.isdigit() else self.high - self.low)))
+            if RDI in given and _VOLATILE_READ.match(name) is not None:
+                self.volatile[id(item)] = self.hooked[-1]
             self.escaped |= {offset for register, offset in given.items() if register != RDI}
             return
         atomic = _ATOMIC.match(name)
@@ -506,7 +512,17 @@ class _Analysis:
                 live &= ~self._bytes(begin, end - begin)
         slots = self._slots(live & ~self.given_away)
         given_away = self._slots(self.given_away)
-        return Entry(item, hook, registers, slots, given_away, self.saved, self.whole, may_wait, self.vectors, remains)
+        own = self._own(item)
+        return Entry(
+            item, hook, registers, slots, given_away, self.saved, self.whole, may_wait, self.vectors, remains, own
+        )
+
+    def _own(self, item: Item) -> bool:
+        """clang announces what is volatile, whoever has its address."""
+        loaded = self.volatile.get(id(item))
+        if loaded is None or self.whole or loaded.begin < self.low or loaded.end > self.top:
+            return False
+        return not self._bytes(loaded.begin, loaded.end - loaded.begin) & self.given_away
 
     def _slots(self, places: int) -> tuple[tuple[int, int], ...]:
         slots: list[tuple[int, int]] = []
