@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from notation import program
 from teetotal.answers.check import ModelAnswer
@@ -40,6 +41,16 @@ def test_a_violation_is_marked_where_its_cycle_ends() -> None:
     of_cycle = [violation.events[edge.source].location for edge in violation.cycle]
     assert places(violation) == of_cycle[::-1]
     assert of_cycle[0] != of_cycle[-1]
+
+
+def test_a_failure_is_told_of_those_models_that_have_it() -> None:
+    """That another model has its cycle says that this one is not robust, and no more."""
+    answer = check(program("x=1; r0=y || y=1; r1=x"), CheckOptions(models=("tso", "pso")))
+    tso, pso = answer.models["tso"], answer.models["pso"]
+    failures = [replace(violation, kind="assertion", message="fails") for violation in tso.violations]
+    answer = replace(answer, models={"tso": replace(tso, violations=failures), "pso": pso})
+    told = [(found.violation.kind, found.models) for found in terminal.distinct(answer)]
+    assert told == [("assertion", ["tso"]), ("robustness", ["pso"])]
 
 
 def test_an_answer_that_points_behind_its_last_event_is_odd() -> None:

@@ -79,11 +79,12 @@ class Found(NamedTuple):
 
 
 def distinct(result: CheckAnswer) -> list[Found]:
-    """What fails first, then cycles that no failure shows."""
+    """What fails first, then cycles that no failure under the same model shows."""
     found: list[Found] = []
     every = [violation for model in result.models.values() for violation in model.violations]
     for violation in sorted(every, key=lambda violation: violation.kind == "robustness"):
-        same = next((other for other in found if _same(violation, other.violation)), None)
+        alike = [other for other in found if _same(violation, other.violation)]
+        same = next((o for o in alike if o.violation.kind == violation.kind or violation.model in o.models), None)
         if same is None:
             found.append(Found(violation, [violation.model]))
         elif violation.model not in same.models:
