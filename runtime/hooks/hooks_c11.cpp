@@ -55,10 +55,11 @@ int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   return thrd_success;
 }
 int thrd_join(thrd_t thread, int* result) {
-  void* value = nullptr;
-  const int error = process.current == nullptr ? ESRCH : join(*process.current, thread, &value, TEETOTAL_PLACE);
+  Thread* self = process.current;
+  void* returned = nullptr;
+  const int error = self == nullptr ? ESRCH : join(*self, thread, result != nullptr, returned, TEETOTAL_PLACE);
   if (error == 0 && result != nullptr)
-    Touch(TEETOTAL_PLACE).put(result, static_cast<int>(reinterpret_cast<std::intptr_t>(value)));
+    Touch(TEETOTAL_PLACE).put(result, static_cast<int>(reinterpret_cast<std::intptr_t>(returned)));
   return result_of(error);
 }
 int thrd_detach(thrd_t thread) { return result_of(pthread_detach(thread)); }

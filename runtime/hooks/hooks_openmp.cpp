@@ -75,7 +75,8 @@ void parallel(Thread& self, void (*routine)(void*), void* argument, unsigned siz
     create_thread(self, run, &starts[other], false, place);
   }
   routine(argument);
-  for (unsigned other = 1; other < size; ++other) join(self, handles[other], nullptr, place);
+  void* nothing = nullptr;
+  for (unsigned other = 1; other < size; ++other) join(self, handles[other], false, nothing, place);
   self.openmp.team = outer;
   self.openmp.number = number;
   self.openmp.singles = singles;

@@ -78,11 +78,11 @@ Thread& thread_of(Thread& self, pthread_t handle, const char* does, std::uintptr
   return process.threads[number];
 }
 
-int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
+int join(Thread& self, pthread_t handle, bool asks, void*& returned, std::uintptr_t place) {
   Thread* other = &thread_of(self, handle, "joins", place);
   check_before(self, *other, "joins", place);
   if (other == &self) return EDEADLK;
-  watch_join(self, *other, result != nullptr);
+  watch_join(self, *other, asks);
   self.waits_on = other;
   synchronise(self, Verb::join, Kind::lock, Tag::thread, other, place,
               {.enabled = [](const Thread& t) { return static_cast<const Thread*>(t.waits_on)->state == State::ended; },
@@ -92,14 +92,21 @@ int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   other->joined = true;
   other->joined_by = {self.number, place};
   if (--process.unjoined == 0) process.alone = true;
-  if (result != nullptr) {
-    Touch(place).put(result, other->result);
-    mfence(self, place);  // the C library then gives the thread's memory back, by a locked instruction
-  }
+  returned = other->result;
   return 0;
 }
 
 namespace {
+
+int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
+  void* returned = nullptr;
+  const int error = join(self, handle, result != nullptr, returned, place);
+  if (error == 0 && result != nullptr) {
+    Touch(place).put(result, returned);
+    mfence(self, place);  // the C library then gives the thread's memory back, by a locked instruction
+  }
+  return error;
+}
 
 // Looks whether the thread has ended: a load. With a limit, it has announced before that it waits, by a locked
 // instruction.

@@ -64,7 +64,8 @@ struct Barrier {
   int serial;  // whether somebody was told that he is PTHREAD_BARRIER_SERIAL_THREAD
 };
 int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place);
-int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place);
+// `asks`: the caller looks at what the thread returned.
+int join(Thread& self, pthread_t handle, bool asks, void*& returned, std::uintptr_t place);
 pthread_t handle_of(std::uint32_t number);
 // Fails where there is none: `does` says what for ("joins").
 Thread& thread_of(Thread& self, pthread_t handle, const char* does, std::uintptr_t place);

@@ -100,6 +100,7 @@ template <typename Run>
   asm volatile("" ::"r"(gap));
   self.stack.gone = {reinterpret_cast<std::uintptr_t>(gap), reinterpret_cast<std::uintptr_t>(frame) + kFrameHead};
   run();
+  self.stack.gone = {};  // nothing of the program's runs any more: a step that comes here is as known as any
 }
 
 // The process ends with the thread's frames alive, those of the program that still run.

@@ -60,7 +60,7 @@ ANSWER = r"{\"type\":\"end\",\"complete\":true}\n"
 NAMED = {  # done, and named: the system call
     "close": "for (int i = 0; i < 1024; i++) close(i);",
     "dup2": "for (int i = 0; i < 1024; i++) dup2(1, i);",
-    "write": f'for (int i = 0; i < 1024; i++) write(i, "{ANSWER}", sizeof "{ANSWER}" - 1);',
+    "write": f'for (int i = 0; i < 512; i++) write(i, "{ANSWER}", sizeof "{ANSWER}" - 1);',
     "close_range": "syscall(SYS_close_range, 0, ~0U, 0);",
     "fcntl": "for (int i = 0; i < 1024; i++) fcntl(i, F_SETFL, O_NONBLOCK);",
     "pipe2": "int p[2]; char b[4096] = {0}; pipe2(p, O_NONBLOCK); while (write(p[1], b, sizeof b) > 0);",
