@@ -10,12 +10,18 @@ robustness, whatever the monitors were able to see; and if they claim to have pr
 They stand in for each other, too: each has the memory that is given, and tells what it has found when that is used up.
 Where a model has more states than that, a robust program is as safe there as it is under SC (docs/explanation/waiting.md,
 b), and one that is not robust is known not to be.
+
+Where time is limited, states could take all of it, and a violation of robustness mostly shows in the first few
+executions: so these are looked at before anything else, for a small part of the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -36,6 +42,10 @@ from teetotal.programs import goals, hazards
 from teetotal.programs.observation import filtered, observation
 from teetotal.programs.program import Program
 
+LOOK = 1.0
+LOOK_SHARE = 0.125
+"""Seconds, and of the time that there is, that the first look at executions takes at most."""
+
 
 def check(program: Program, options: CheckOptions, budget: Budget, *, command: str = "check") -> CheckAnswer:
     if options.goal != "robust":
@@ -48,6 +58,21 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
         if options.semantics.failed_cas == "write":
             raise TeetotalError("--failed-cas write: in C11 a compare-and-swap that fails only reads")
     asked = [model for model in MODELS if model == "sc" or model in options.models]
+    relaxed: list[ModelName] = [model for model in asked if model != "sc" and options.goal != "safe"]
+    relaxed += ["c11"] if c11 else []
+    watch = partial(
+        robustness,
+        program,
+        relaxed,
+        options.semantics,
+        strategy=options.explore,
+        monitors=options.monitors,
+        waiting=options.waiting,
+        release_sequence=options.release_sequence,
+        seed=options.seed,
+        symmetry=options.symmetry,
+    )
+    look = _first_look(watch, budget) if relaxed and budget.left < math.inf else None
     reached: dict[ModelName, Outcomes] = {}
     for model in asked:
         reached[model] = outcomes(
@@ -59,22 +84,7 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
         )
         if reached[model].interrupted:
             budget.end()
-    relaxed: list[ModelName] = [model for model in asked if model != "sc" and options.goal != "safe"]
-    relaxed += ["c11"] if c11 else []
-    watched: Robustness | None = None
-    if relaxed:
-        watched = robustness(
-            program,
-            relaxed,
-            options.semantics,
-            strategy=options.explore,
-            monitors=options.monitors,
-            waiting=options.waiting,
-            release_sequence=options.release_sequence,
-            seed=options.seed,
-            budget=budget,
-            symmetry=options.symmetry,
-        )
+    watched = _whole(watch, look, budget) if relaxed else None
     results: dict[ModelName, ModelAnswer] = {}
     for model in asked:
         robust = watched is not None and watched.proves(model) and not watched.violations[model]
@@ -92,6 +102,35 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
     if interrupted:
         raise Interrupted(answer)
     return answer
+
+
+class _Look(NamedTuple):
+    """``over``: it ended with its time."""
+
+    said: Robustness
+    over: bool
+
+
+def _first_look(watch: Callable[..., Robustness], budget: Budget) -> _Look:
+    short = Budget(min(LOOK, LOOK_SHARE * budget.left), budget.megabytes, budget.watcher)
+    said = watch(budget=short)
+    if said.interrupted:
+        budget.end()
+    return _Look(said, short.over)
+
+
+def _whole(watch: Callable[..., Robustness], look: _Look | None, budget: Budget) -> Robustness:
+    """With the time that is left, which may be less than the first look had: then that may say more."""
+    if look is not None and (not look.over or budget.over):
+        return look.said
+    whole = watch(budget=budget)
+    if look is None or _weight(whole) >= _weight(look.said):
+        return whole
+    return look.said._replace(interrupted=whole.interrupted)
+
+
+def _weight(said: Robustness) -> tuple[bool, int]:
+    return any(said.violations.values()) or bool(said.races), said.executions
 
 
 def _model_result(

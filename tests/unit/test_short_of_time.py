@@ -1,0 +1,54 @@
+"""Where time is limited, no engine of ``check`` takes what another needs to find a violation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from small_programs import ld, program, st
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
+from teetotal.engines import interpreted
+
+STORE_BUFFERING = program([st("x", 1), ld("r", "y")], [st("y", 1), ld("r", "x")])
+
+
+@pytest.fixture
+def states_take_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for states has no time left afterwards."""
+    outcomes = interpreted.outcomes
+
+    def slow(*given: Any, budget: Budget, **options: Any) -> Any:
+        budget.end()
+        return outcomes(*given, budget=budget, **options)
+
+    monkeypatch.setattr(interpreted, "outcomes", slow)
+
+
+@pytest.mark.usefixtures("states_take_all")
+def test_states_take_no_violation_of_robustness_with_them() -> None:
+    answer = interpreted.check(STORE_BUFFERING, CheckOptions(), Budget(1000))
+    assert (answer.verdict, answer.complete) == (Verdict.VIOLATION, False)
+    assert [answer.models[model].robust for model in ("tso", "pso")] == [False, False]
+    assert answer.executions == 3
+
+
+def test_a_look_that_was_too_short_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what either of them found is told, though the other had time for more executions."""
+    monkeypatch.setattr(interpreted, "LOOK", 0.0)
+    whole = interpreted.check(STORE_BUFFERING, CheckOptions(), Budget(1000))
+    assert (whole.verdict, whole.complete, whole.executions) == (Verdict.VIOLATION, True, 3)
+    robustness, asked = interpreted.robustness, list[float]()
+
+    def forgetful(*given: Any, budget: Budget, **options: Any) -> Any:
+        asked.append(budget.left)
+        found = robustness(*given, budget=Budget(), **options)
+        nothing = {model: [] for model in found.violations}
+        return found if len(asked) == 1 else found._replace(violations=nothing, executions=9, proved=frozenset())
+
+    monkeypatch.setattr(interpreted, "robustness", forgetful)
+    answer = interpreted.check(STORE_BUFFERING, CheckOptions(), Budget(1000))
+    assert (answer.verdict, answer.executions, len(asked)) == (Verdict.VIOLATION, 3, 2)
+    assert asked[0] == 0.0 < asked[1]
