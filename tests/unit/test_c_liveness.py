@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS
-from teetotal.programs.c import confinement, liveness
+from teetotal.programs.c import confinement, live_table, liveness
 from teetotal.programs.c.assembly import Function, Text
 from teetotal.programs.c.build import Source, build
 from teetotal.programs.c.frame_variables import FrameVariables, Range
-from teetotal.programs.c.liveness import Entry
+from teetotal.programs.c.live_table import Entry
 from teetotal.programs.c.machine import RBP, REGISTERS, Access, decode
 
 SOURCE = """
@@ -74,7 +74,7 @@ def reads_of(text: str, suffix: str, compiler: str, directory: Path) -> dict[str
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(liveness, "Liveness", Spy)
         program = build(Source((str(file),), (), compiler), directory)
-    assert liveness.table(program) is not None
+    assert live_table.table(program) is not None
     return found
 
 
@@ -229,7 +229,7 @@ def test_a_volatile_variable_that_nobody_is_told_of_is_the_functions_own(tmp_pat
 def test_the_table_tells_what_was_found(tmp_path: Path) -> None:
     file = tmp_path / "program.c"
     file.write_text(SOURCE)
-    table = liveness.table(build(Source((str(file),)), tmp_path))
+    table = live_table.table(build(Source((str(file),)), tmp_path))
     assert table is not None
     assert table.size % 8 == 0
     assert table.size > 16 * len(SOURCE.splitlines())

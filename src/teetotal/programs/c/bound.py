@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from teetotal.programs.c.assembly import Function, Item, Text
 from teetotal.programs.c.control_flow import Flow, Labels, labels
 from teetotal.programs.c.instrument import att
-from teetotal.programs.c.liveness import nobody_waits
+from teetotal.programs.c.live_table import nobody_waits
 from teetotal.programs.c.machine import REGISTERS, Instruction
 
 _HOOK = re.compile(r"__tsan_|teetotal_copy_|teetotal_look_at_guard")

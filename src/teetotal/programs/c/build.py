@@ -141,7 +141,8 @@ def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.deadlines import DeadlineWatch
     from teetotal.programs.c.frames import mark_ends, mark_raised_stacks
     from teetotal.programs.c.instrument import make_visible
-    from teetotal.programs.c.liveness import Liveness, reads_errno, table
+    from teetotal.programs.c.live_table import reads_errno, table
+    from teetotal.programs.c.liveness import Liveness
     from teetotal.programs.c.locking import lock_together
     from teetotal.programs.c.unwritten import UnwrittenLocals
 

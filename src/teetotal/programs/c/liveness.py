@@ -7,8 +7,7 @@ over machine code. Places are the bytes of the frame and the registers. Each cal
 code, for runtime/schedule/local_state.hpp, which compares what is live in each frame on a stack; and so does each hook
 that keeps all registers (``instrument``).
 
-A call in which a waiting loop could be is marked: one that lies on a way round in its function on which nothing is
-stored for sure. Elsewhere the runtime need not look.
+A call in which a waiting loop could be is marked (``rounds``). Elsewhere the runtime need not look.
 
 What makes it sound:
 
@@ -36,39 +35,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import count
-from pathlib import Path
-from typing import NamedTuple
 
 from teetotal.programs.c import confinement
 from teetotal.programs.c.assembly import Function, Item, Text
 from teetotal.programs.c.control_flow import Flow, Labels, labels
 from teetotal.programs.c.frame_variables import Range
 from teetotal.programs.c.instrument import BACK, att
+from teetotal.programs.c.live_table import Entry, entry_lines, nobody_waits
 from teetotal.programs.c.machine import RBP, RDI, REGISTERS, RSP, Instruction, moves_stack, sets_frame
 from teetotal.programs.c.matching import HOOK
-from teetotal.programs.c.objects import Object, Section
+from teetotal.programs.c.rounds import called, rounds, surely_storing
 
-SECTION = ".teetotal.live"
-"""Of each entry: where the call returns to, counted from here; flags, and behind them a bit for each register that is
-live; the registers that the frame saves, four bits each, in the order of their pushes; and how many slots are live, each
-with its offset from rbp and its size, which has a bit more where others may have its address."""
 _KEPT = tuple(REGISTERS.index(name) for name in ("rbx", "r12", "r13", "r14", "r15"))
 """By calls."""
 _FLAGS = len(REGISTERS)
 _PLACES = _FLAGS + 1
 """Registers, and flags."""
-_MAY_WAIT, _WHOLE, _VECTORS, _BITS = 1, 2, 4, 3
-_OWN, _REMAINS, _NOBODY_WAITS = 1 << 28, 1 << 29, 1 << 30
-_GIVEN_AWAY = 1 << 31
 _ATOMIC = re.compile(r"__tsan_atomic(\d+)_(\w+)$")
 _VOLATILE_READ = re.compile(r"__tsan_(unaligned_)?volatile_read")
-_STORES = re.compile(
-    r"__tsan_(unaligned_)?(volatile_)?write|__tsan_atomic\d+_store$|pthread_(mutex|spin)_(un)?lock$|sem_post$"
-    r"|pthread_(create|join)$"
-)
-_PLAIN = re.compile(r"__tsan_(unaligned_)?write")
-_READS_ERRNO = re.compile(r"__errno_location$|perror|v?(err|warn)c?$|error(_at_line)?$|v?syslog|\w*printf|fmtmsg$|psig")
-_CALLED = re.compile(r"\s*call\w*\s+([\w.$]+)(?:@PLT)?\s*$")
 _TWICE = re.compile(r"(_?setjmp|_{0,2}sigsetjmp|getcontext|vfork)$")
 _COMPARES = ("cmp", "test", "add", "sub", "and", "or", "xor")
 _OVERWRITES = re.compile(r"(v?mov\w*|lea|pop|imul|v?cvt\w+|v?pextr[bwdq]|v?p?movmsk\w+)$")
@@ -81,27 +65,6 @@ _BEHIND = 16
 _GIVEN = sum(1 << number for number in _ARGUMENTS) | 1 << REGISTERS.index("r10")
 _LOST = (1 << _PLACES) - 1 - sum(1 << number for number in (*_KEPT, RBP, RSP))
 _RETURNED = 1 | 1 << REGISTERS.index("rdx")
-
-
-class Entry(NamedTuple):
-    """``slots`` are offsets from rbp and sizes, as are ``given_away``, which others may read by an address."""
-
-    item: Item
-    hook: str
-    """The label behind the hook before it; none: it is a call."""
-    registers: frozenset[str]
-    slots: tuple[tuple[int, int], ...]
-    given_away: tuple[tuple[int, int], ...]
-    saved: tuple[str, ...]
-    whole: bool
-    """All of the frame is live, but where other threads have looked."""
-    may_wait: bool
-    vectors: bool
-    """Registers for vectors or fractions may be live, where a hook keeps them."""
-    remains: bool
-    """In some of the others may be what a call left, and nobody reads."""
-    own: bool = False
-    """It is a hook before a volatile load of what nobody else has the address of."""
 
 
 class Liveness:
@@ -118,147 +81,31 @@ class Liveness:
                     break
         for entry in entries(program, functions):
             if entry.hook:
-                entry.item.statement.before += att(_told(entry, entry.hook), entry.item.statement)
+                entry.item.statement.before += att(entry_lines(entry, entry.hook), entry.item.statement)
             elif entry.item.whole and not entry.item.statement.app:
                 label = f".Lteetotal_live_{next(self._numbers)}"
-                entry.item.last.after[:0] = att([f"{label}:", *_told(entry, label)], entry.item.last)
-
-
-def _told(entry: Entry, label: str) -> list[str]:
-    registers = sum(1 << number for number, name in enumerate((*REGISTERS, "flags")) if name in entry.registers)
-    flags = _MAY_WAIT * entry.may_wait | _WHOLE * entry.whole | _VECTORS * entry.vectors | registers << _BITS
-    flags |= _REMAINS * entry.remains | _OWN * entry.own
-    saved = sum(REGISTERS.index(name) << (4 * at) for at, name in enumerate(entry.saved))
-    slots = [*entry.slots, *((offset, size | _GIVEN_AWAY) for offset, size in entry.given_away)]
-    return _table_entry(label, flags, saved, len(slots), "".join(f", {offset}, {size}" for offset, size in slots))
-
-
-def _table_entry(label: str, flags: int, saved: int, count: int, slots: str = "") -> list[str]:
-    return [
-        f'\t.pushsection {SECTION},"a?",@progbits',
-        "\t.balign 4",
-        f"\t.long {label} - ., {flags}, {saved}, {count}{slots}",
-        "\t.popsection",
-    ]
-
-
-def nobody_waits() -> list[str]:
-    """Lines, wherever they stand, that say so of all of the program."""
-    return _table_entry(".", _NOBODY_WAITS, 0, 0)
+                entry.item.last.after[:0] = att([f"{label}:", *entry_lines(entry, label)], entry.item.last)
 
 
 def _uses_vectors(instruction: Instruction) -> bool:
     return any(kind == "x" for kind, _ in instruction.operands) or instruction.name.startswith("f")
 
 
-def table(program: Path) -> Section | None:
-    """Of a linked program."""
-    return next((one for one in Object(program.read_bytes()).sections if one.name == SECTION), None)
-
-
-def reads_errno(program: Path) -> bool:
-    """Whether a linked program can: by its address, or by functions that tell people what it means. Where it cannot, a try
-    that fails leaves nothing behind that a later one could tell."""
-    return any(_READS_ERRNO.match(symbol.name) for symbol in Object(program.read_bytes()).dynamic_symbols)
-
-
 def entries(program: Text, functions: Sequence[Function]) -> list[Entry]:
     """Of every call in a function whose frame is understood."""
     found = labels(program.statements)
     flows = {function.name: Flow(function, found) for function in functions}
-    changing: set[str] = set()
-    more = True
-    while more:  # what always stores may do so in a function that it calls
-        fresh = {name for name, flow in flows.items() if name not in changing and _always_stores(flow, changing)}
-        changing |= fresh
-        more = bool(fresh)
+    changing = surely_storing(flows)
     told: list[Entry] = []
     for function in functions:
         analysis = _Analysis(function, found)
         if analysis.understood:
-            rounds = _rounds(flows[function.name], changing)
+            around = rounds(flows[function.name], changing)
             if analysis.escaped and not analysis.whole:
-                asked = (any(rounds) or bool(analysis.volatile)) and function.name not in program.of_system
+                asked = (any(around) or bool(analysis.volatile)) and function.name not in program.of_system
                 analysis.confine(program.variables.of(function.name) if asked else None)
-            told += analysis.entries(rounds)
+            told += analysis.entries(around)
     return told
-
-
-def _stores(block: Sequence[Item], changing: set[str]) -> bool:
-    """Whether whoever comes through it has stored something that others may see. A plain store by a pointer need not be
-    one: the pointer may be to a variable of whoever calls the function."""
-    own = known = False  # the address in rdi is one of the frame, or of a variable of all functions
-    for item in block:
-        instruction = item.instruction
-        if instruction.is_call:
-            name = _name(item)
-            told = _STORES.match(name) is not None and not own
-            if name in changing or (told and (known or _PLAIN.match(name) is None)):
-                return True
-            own = known = False
-        elif instruction.name == "lea" and instruction.address is not None:
-            own, known = instruction.address.base == RBP, instruction.address.relative
-        elif instruction.name == "mov":
-            stays = not (instruction.accesses and instruction.operands[0][0] == "r")
-            own, known = own and stays, (known and stays) or "@GOTPCREL" in item.statement.text
-        elif RDI in instruction.writes:
-            own = known = False
-    return False
-
-
-def _name(item: Item) -> str:
-    """Of what is called. Where the assembler knows the distance, only the text has it."""
-    told = _CALLED.match(item.statement.text)
-    return item.calls or (told.group(1) if told is not None else "")
-
-
-def _clean(flow: Flow, changing: set[str]) -> list[bool]:
-    return [not _stores(block, changing) for block in flow.blocks]
-
-
-def _onward(flow: Flow, number: int) -> int:
-    """The blocks that can come next, a bit each."""
-    return sum(1 << one for one in set(flow.successors(number))) | (_named(flow) if flow.strays(number) else 0)
-
-
-def _named(flow: Flow) -> int:
-    return sum(1 << number for number, anywhere in enumerate(flow.anywhere) if anywhere and number)
-
-
-def _always_stores(flow: Flow, changing: set[str]) -> bool:
-    clean = _clean(flow, changing)
-    reached, waiting = 1, [0]
-    while waiting:
-        number = waiting.pop()
-        if not clean[number]:
-            continue
-        onward = _onward(flow, number)
-        if onward == 0 or flow.strays(number):
-            return False
-        for following in range(len(clean)):
-            if onward >> following & 1 and not reached >> following & 1:
-                reached |= 1 << following
-                waiting.append(following)
-    return True
-
-
-def _rounds(flow: Flow, changing: set[str]) -> list[bool]:
-    """Of each block: whether a way leads from it back to it on which nothing is stored for sure."""
-    clean = _clean(flow, changing)
-    onward = [_onward(flow, number) if one else 0 for number, one in enumerate(clean)]
-    reached = list(onward)
-    more = True
-    while more:
-        more = False
-        for number in reversed(range(len(clean))):
-            farther, rest = reached[number], reached[number]
-            while rest:
-                low = rest & -rest
-                farther |= reached[low.bit_length() - 1]
-                rest ^= low
-            if farther != reached[number]:
-                reached[number], more = farther, True
-    return [bool(one >> number & 1) for number, one in enumerate(reached)]
 
 
 class _Analysis:
@@ -278,7 +125,7 @@ class _Analysis:
         self.saved = saved
         self.top = -8 * len(saved)  # of what is the function's own
         self.low, self.high = self.top, _BEHIND
-        self.understood = all(self._fits(item, _name(item)) for block in self.blocks for item in block)
+        self.understood = all(self._fits(item, called(item)) for block in self.blocks for item in block)
         self.low -= self.low % 8
         self.uses: dict[int, int] = {}  # of a call: what it reads in the frame
         self.hooked: list[Range] = []  # what hooks are told of
@@ -302,12 +149,12 @@ class _Analysis:
             saved.append(REGISTERS[instruction.operands[0][1]])
         return tuple(saved)
 
-    def _fits(self, item: Item, called: str) -> bool:
+    def _fits(self, item: Item, name: str) -> bool:
         """Notes how far the frame reaches; whether the instruction leaves it what it is."""
         instruction = item.instruction
         if item.takes_frame_pointer:
             return False
-        if instruction.oddity or moves_stack(instruction) or _TWICE.match(called):
+        if instruction.oddity or moves_stack(instruction) or _TWICE.match(name):
             return False
         if item.statement.app and instruction.name.startswith("push"):
             self.whole = True  # what a compiler pushes is for whom it calls
@@ -355,7 +202,7 @@ class _Analysis:
         self.escaped |= set(held.values())
 
     def _given(self, item: Item, held: dict[int, int]) -> None:
-        name = _name(item)
+        name = called(item)
         given = {register: offset for register, offset in held.items() if register in _ARGUMENTS}
         if not given:
             return
@@ -407,7 +254,7 @@ class _Analysis:
                 places |= ((1 << (last - first)) - 1) << (_PLACES + first - self.low)
         return places
 
-    def entries(self, rounds: Sequence[bool]) -> list[Entry]:
+    def entries(self, around: Sequence[bool]) -> list[Entry]:
         told: list[Entry] = []
         hooks = any(_hook_before(item) for block in self.blocks for item in block)
         read = {id(item): live for of_block in self._found(0) for item, hook, live in of_block if hook} if hooks else {}
@@ -418,7 +265,7 @@ class _Analysis:
                 if hook:  # also what a call may give back counts where it is read by an instruction
                     live &= ~left[id(item)] | read[id(item)] & _RETURNED
                     remains = bool(live & may_be[id(item)])
-                told.append(self._entry(item, hook, live, rounds[number], remains))
+                told.append(self._entry(item, hook, live, around[number], remains))
         return told
 
     def _found(self, given: int) -> list[list[tuple[Item, str, int]]]:
