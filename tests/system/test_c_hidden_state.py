@@ -230,6 +230,41 @@ def test_fractions_and_exclusive_ors_of_addresses_are_named(which: str, compiler
     assert any("the bits of an address" in what for what, _ in end["unseen"]) is (number < 4)
 
 
+WAITS = """
+#include <atomic>
+#include <thread>
+static std::atomic<int> turn;
+static std::atomic_flag over;
+int main() {
+  std::thread other([] { turn.wait(0); turn.store(2); turn.notify_one(); over.wait(false); });
+  turn = 1; turn.notify_one(); turn.wait(1, std::memory_order_relaxed);
+  over.test_and_set(); over.notify_one();
+  other.join();
+}
+"""
+HALF = """
+#include <stdint.h>
+#include <stdlib.h>
+int main(void) {
+  unsigned mark = 3;
+  uintptr_t address = (uintptr_t)malloc(1);
+  address = (address & 0xffffffff00000000) | mark;
+  return address == 3;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_a_small_struct_leaves_of_a_register_is_no_look_at_an_address(compiler: str) -> None:
+    """With gcc an int by value, as the order is in ``std::atomic::wait``, keeps the upper half of whatever was there."""
+    with compiled(WAITS, compiler=compiler, suffix=".cpp", flags=["-std=c++20"]) as program:
+        end, told = explore(program)
+    assert (end["complete"], end["unseen"], [one for one in told if one["type"] == "failure"]) == (True, [], [])
+    with compiled(HALF, compiler=compiler) as program:
+        end, _ = explore(program)
+    assert any("the bits of an address" in what for what, _ in end["unseen"])
+
+
 AGAIN = """
 #include <pthread.h>
 #include <stdlib.h>

@@ -35,6 +35,7 @@ _LOOKS_AT_ORDER = re.compile(r"(j|set|cmov)(ae?|be?|ge?|le?)$")
 _LOOKS_AT_EQUALITY = re.compile(r"(j|set|cmov)n?e$")
 _HASHES = re.compile(r"(i?mul|i?div|xor|shr|sar|ro[lr]|v?cvtsi2s[sd]|fild)$")
 _TO_FRACTION = re.compile(r"v?cvtsi2s[sd]$")
+_UPPER_HALF = -1 << 32
 _WHOLE = 47
 """A shift to the right by so many bits leaves nothing of an address."""
 _ALIGNED = 4
@@ -62,6 +63,8 @@ class AddressWatch:
             for block in function.blocks:
                 for number, item in enumerate(block):
                     if item.whole and not item.statement.app and _operates_on_eight(item.instruction):
+                        if _fills_lower_half(block, number):
+                            continue
                         lines = list(self._watched(item, block[number + 1 :]))
                         item.statement.before += lines
                         self.found = self.found or bool(lines)
@@ -131,6 +134,24 @@ class AddressWatch:
             item.statement,
         )
         yield f"{skip}:"
+
+
+def _fills_lower_half(block: Sequence[Item], number: int) -> bool:
+    """gcc passes a small struct by value as the whole of its registers, and puts an int into the lower half of one: the
+    upper half is padding, whatever was in the register, and nobody looks at it. The lambda of ``std::atomic::wait`` is
+    passed so. What a program masks itself is not put back into the register that it was taken from."""
+    around = [item.instruction for item in block[max(number - 3, 0) : number + 3]]
+    if number < 3 or len(around) != 6 or [one.name for one in around] != ["mov", "mov", "movabs", "and", "or", "mov"]:
+        return False
+    part, copied, mask, kept, filled, back = (one.operands for one in around)
+    whole, copy, rest, lower = copied[1], copied[0], kept[0], part[0]
+    return (
+        (around[0].width, around[1].width, around[5].width) == (4, 8, 8)
+        and mask == (rest, ("i", _UPPER_HALF))
+        and (kept, filled, back) == ((rest, copy), (lower, rest), (whole, lower))
+        and len({whole, copy, rest, lower}) == 4
+        and all(kind == "r" for kind, _ in (whole, copy, rest, lower))
+    )
 
 
 def _operates_on_eight(instruction: Instruction) -> bool:
