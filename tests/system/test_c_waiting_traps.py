@@ -667,3 +667,47 @@ def test_a_stale_half_that_only_leads_round_again_is_no_violation(compiler: str,
     file.write_text(text.replace("LOOP", "while (!x) {}"))
     answer = teetotal.check(str(file), models="tso,pso", compiler=compiler)
     assert answer.verdict is Verdict.SAFE
+
+
+SEQLOCK = """
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <threads.h>
+#define LD(x, order) atomic_load_explicit(&x, memory_order_##order)
+#define ST(x, v, order) atomic_store_explicit(&x, v, memory_order_##order)
+static atomic_int count, left, right;
+static HANDLED writes(void *unused) {
+  ST(count, 1, relaxed); atomic_thread_fence(memory_order_release);
+  ST(left, 1, relaxed); ST(right, 1, relaxed); ST(count, 2, release);
+  return 0;
+}
+int main(void) {
+  int seen, one, other;
+  CREATE
+  do {
+    seen = LD(count, acquire); one = LD(left, relaxed); other = LD(right, relaxed);
+    atomic_thread_fence(memory_order_acquire);
+  } while (seen & 1 || seen != LD(count, relaxed));
+  assert(one == other);
+  JOIN
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("create", "join", "returns"),
+    [
+        ("pthread_t writer; pthread_create(&writer, 0, writes, 0);", "pthread_join(writer, 0);", "void *"),
+        ("thrd_t writer; thrd_create(&writer, writes, 0);", "thrd_join(writer, 0);", "int "),
+    ],
+)
+def test_who_waits_beside_a_handle_needs_nothing_that_lies_there(
+    create: str, join: str, returns: str, compiler: str, tmp_path: Path
+) -> None:
+    """With gcc what it had read last ended where the handle began, and could have been read by its address: a torn look
+    that was thrown away was a violation, and a fence put between the two stores."""
+    file = tmp_path / "seqlock.c"
+    file.write_text(SEQLOCK.replace("HANDLED ", returns).replace("CREATE", create).replace("JOIN", join))
+    assert teetotal.check(str(file), compiler=compiler).verdict is Verdict.SAFE

@@ -17,6 +17,7 @@ from teetotal.programs.c.live_table import Entry
 from teetotal.programs.c.machine import RBP, REGISTERS, Access, decode
 
 SOURCE = """
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>
 #include <ucontext.h>
@@ -31,6 +32,9 @@ static void put(int v) { x = v; }
 void calls(void) { for (int i = 0; i < 5; i++) put(x); }
 void out(int *);
 void escapes(void) { int local = 0; out(&local); while (!x) {} }
+void *work(void *p) { return p; }
+void creates(void) { pthread_t other; pthread_create(&other, 0, work, 0); while (x != 5) {} pthread_join(other, 0); }
+void gives(void) { pthread_t other; pthread_create(&other, 0, work, &other); while (x != 5) {} pthread_join(other, 0); }
 void indexed(int i) { int local[4]; local[i] = x; while (!x) {} y = local[i]; }
 volatile int flag[2], turn;
 void dekker(int me) {
@@ -132,6 +136,15 @@ def test_variables_that_others_know_are_live(reads: dict[str, list[Entry]]) -> N
         assert live_bytes(entry) == 0
         assert 4 <= sum(size for _, size in entry.given_away) <= 16
     assert all(entry.whole for entry in reads["indexed"])
+
+
+def test_a_handle_that_was_asked_for_is_known_to_nobody_else(reads: dict[str, list[Entry]]) -> None:
+    """It is live, since it is joined; what lies beside it is not."""
+    for name, own, known in (("creates", 8, 0), ("gives", 0, 8)):
+        for entry in reads[name]:
+            assert not entry.whole
+            assert (live_bytes(entry), sum(size for _, size in entry.given_away) >= known) == (own, True)
+            assert known or not entry.given_away
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ A call in which a waiting loop could be is marked (``rounds``). Elsewhere the ru
 What makes it sound:
 
 - A register that a function saves is judged where it was called, the copy too. Its own frame begins below these copies.
-- The address of a slot may go to a compiler's hook, which forgets it, or to a compare-and-swap, as what it expects.
+- The address of a slot may go to a compiler's hook, which forgets it, to a compare-and-swap, as what it expects, or to
+  ``pthread_create`` and ``thrd_create``, for the handle.
   Wherever else it goes, somebody may read by it whatever belongs to the same variable (``confinement``): that is live,
   everywhere, but where other threads have looked.
 - Where it is not known which variable that is, it may be whatever lies in the frame: then all of that is live,
@@ -53,6 +54,8 @@ _PLACES = _FLAGS + 1
 """Registers, and flags."""
 _ATOMIC = re.compile(r"__tsan_atomic(\d+)_(\w+)$")
 _VOLATILE_READ = re.compile(r"__tsan_(unaligned_)?volatile_read")
+_FORGETS_FIRST = ("pthread_create", "thrd_create")
+"""They write there and keep no address. What ``main`` waits with mostly lies beside such a handle."""
 _TWICE = re.compile(r"(_?setjmp|_{0,2}sigsetjmp|getcontext|vfork)$")
 _COMPARES = ("cmp", "test", "add", "sub", "and", "or", "xor")
 _OVERWRITES = re.compile(r"(v?mov\w*|lea|pop|imul|v?cvt\w+|v?pextr[bwdq]|v?p?movmsk\w+)$")
@@ -213,6 +216,8 @@ class _Analysis:
                 self.volatile[id(item)] = self.hooked[-1]
             self.escaped |= {offset for register, offset in given.items() if register != RDI}
             return
+        if name in _FORGETS_FIRST:
+            given.pop(RDI, None)
         atomic = _ATOMIC.match(name)
         if atomic is None or not set(given) <= {RDI, _RSI} or (_RSI in given and "compare_exchange" not in name):
             self.escaped |= set(given.values())
