@@ -87,6 +87,18 @@ def test_who_gives_a_wrong_value_is_told(run: Run) -> None:
     assert "says so" not in run("check", "--time", "later", "SB.litmus")[2]
 
 
+@pytest.mark.parametrize("option", ["--executions", "--seed", "--states", "--memory", "--loop-bound", "--spurious"])
+def test_the_greatest_value_that_an_option_says_it_takes_is_taken(run: Run, option: str) -> None:
+    """Of two the range was wider than what was behind it, which refused in words of its own."""
+    Path("SB.litmus").write_text(SB)
+    status, _, err = run("check", "SB.litmus", "--explore", "random:1", option, str(10**30))
+    greatest = re.search(r"<=x<=(\d+)", err)
+    assert status == 2
+    assert greatest is not None
+    status, _, err = run("check", "SB.litmus", "--explore", "random:1", option, greatest[1])
+    assert (status, err) == (1, "")
+
+
 def test_a_list_of_what_may_be_given_more_than_once(run: Run) -> None:
     Path("SB.litmus").write_text(SB)
     Path("teetotal.toml").write_text(

@@ -77,7 +77,7 @@ _INT = click.IntRange(min=-(2**31), max=2**31 - 1)
               help="Where a program is not robust: time to find out, for each model, whether that breaks something "
               "(C; elsewhere it is known anyway). 0: leave it open.")  # fmt: skip
 @click.option(
-    "--executions", type=click.IntRange(min=1, max=2**63), metavar="N", help="Executions to explore at most (C)."
+    "--executions", type=click.IntRange(min=1, max=2**62), metavar="N", help="Executions to explore at most (C)."
 )
 @click.option("--nondet", type=(_INT, _INT), default=(0, 1), show_default=True, metavar="LOW HIGH",
               help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
@@ -96,7 +96,7 @@ _INT = click.IntRange(min=-(2**31), max=2**31 - 1)
               metavar="MB", help="Memory for a model's states, and for what is yet to be explored, at most.")  # fmt: skip
 @click.option(
     "--seed",
-    type=click.IntRange(min=0, max=2**64 - 1),
+    type=click.IntRange(min=0, max=2**63 - 1),
     default=0,
     show_default=True,
     metavar="N",
