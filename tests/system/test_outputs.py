@@ -236,6 +236,18 @@ def test_junit_tells_of_each_model_its_own(run: Run, files: Path) -> None:
         assert failure.text.count("not robust") == 1
 
 
+def test_what_fails_is_told_before_what_is_only_not_robust(run: Run, files: Path) -> None:
+    """The message of a case was a cycle where an assertion failed, and so was the first line of the annotations."""
+    dekker = str(ROOT / "examples" / "dekker.c")
+    run("check", dekker, "--output", "junit:j.xml", "--output", "github:g.txt", "--output", "sarif:s.sarif")
+    messages = [failure.get("message") for failure in valid_junit(Path("j.xml")).iter("failure")]
+    assert [message.split(":")[:2] for message in messages] == [["TSO", " assertion"], ["PSO", " assertion"]]
+    kinds = [line.split("title=teetotal%3A ")[1].split(" ")[0] for line in Path("g.txt").read_text().splitlines()]
+    rules = [result["ruleId"].removeprefix("teetotal/") for result in valid_sarif(Path("s.sarif"))["results"]]
+    assert kinds == rules == sorted(rules)
+    assert set(rules) == {"assertion", "robustness"}
+
+
 def test_junit_counts(run: Run, files: Path) -> None:
     everything(run, "check", "SB.litmus", "bad.litmus")
     suites = valid_junit(Path("answer.junit")).findall("testsuite")

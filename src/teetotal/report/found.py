@@ -22,12 +22,12 @@ _KINDS: dict[str, type[Violation]] = {"history": HistoryViolation, "monitor": Mo
 
 
 def violations(plain: dict[str, Any]) -> list[Violation]:
-    """As values. A replay is one, where it shows something bad."""
+    """As values: what fails before what is only not robust. A replay is one, where it shows something bad."""
     told = plain.get("violations", [])
     if plain.get("command") == "replay" and plain.get("verdict") == "violation":
         told = [plain]
     kind = _KINDS.get(plain.get("command", ""), Violation)
-    return [msgspec.convert(numbered(one), kind) for one in told]
+    return sorted((msgspec.convert(numbered(one), kind) for one in told), key=lambda one: one.kind == "robustness")
 
 
 class _Piece(msgspec.Struct):
