@@ -246,6 +246,33 @@ def test_goal_safe(tmp_path: Path) -> None:
     assert [f.kind for f in answer.answer.fences] == ["mfence", "mfence"]
 
 
+def test_what_fences_against_a_deadlock_break_is_told(tmp_path: Path) -> None:
+    """Nobody names a line, as an assertion does: it was told as ``()``."""
+    text = """#include <pthread.h>
+#include <semaphore.h>
+static volatile int asleep, ready;
+static sem_t bell;
+static void *sleeps(void *p) {
+    asleep = 1;
+    if (!ready) sem_wait(&bell);
+    return p;
+}
+int main(void) {
+    pthread_t t;
+    sem_init(&bell, 0, 0);
+    pthread_create(&t, 0, sleeps, 0);
+    ready = 1;
+    if (asleep) sem_post(&bell);
+    pthread_join(t, 0);
+}
+"""
+    answer = fenced(tmp_path, "bell.c", text, goal="safe", models=("tso",)).answer
+    assert answer.verdict is Verdict.SAFE
+    assert [(f.kind, f.line) for f in answer.fences] == [("mfence", 6), ("mfence", 14)]
+    assert all(set(cycle.split(", ")) == {"6", "7", "14", "15"} for f in answer.fences for cycle in f.breaks)
+    assert all(f.breaks for f in answer.fences)
+
+
 def test_on_this_processor_the_patch_ends_what_the_program_did(monkeypatch: pytest.MonkeyPatch) -> None:
     """Store buffering shows on most processors with store buffers; where it does not, there is nothing to compare."""
     script = Path(__file__).parents[2] / "benchmarks" / "bench_fences.py"

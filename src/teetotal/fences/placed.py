@@ -8,6 +8,7 @@ from fractions import Fraction
 from teetotal.answers.events import MemoryOrder
 from teetotal.answers.fence import PlacedFence
 from teetotal.answers.remedies import Remedy
+from teetotal.answers.violation import Violation
 from teetotal.fences.insertion import Search, Site
 from teetotal.fences.orders import Place, Sites, remedy
 
@@ -42,7 +43,7 @@ class Placing:
         assert where.location is not None
         sites = [self.search.sites[site] for site in numbers]
         broken = (violation for site in numbers for violation in self.search.broken_by(site, among))
-        cycles = (", ".join(place.removeprefix(f"{self.path}:") for place in each.locations) for each in broken)
+        cycles = (", ".join(place.removeprefix(f"{self.path}:") for place in _places(each)) for each in broken)
         return PlacedFence(
             kind=str(kind),  # type: ignore[arg-type]
             was=was,
@@ -55,5 +56,11 @@ class Placing:
             cost=float(sum(site.cost for site in sites)),
             in_loop=any(site.in_loop for site in sites),
             passes=float(max((site.passes for site in sites), default=Fraction(1))),
-            breaks=list(dict.fromkeys(cycles)),
+            breaks=list(dict.fromkeys(filter(None, cycles))),
         )
+
+
+def _places(violation: Violation) -> list[str]:
+    """Those that are named, as of an assertion; else those of its cycle, as of a deadlock."""
+    of_cycle = (violation.events[edge.source].location for edge in violation.cycle)
+    return violation.locations or list(dict.fromkeys(str(place) for place in of_cycle if place is not None))
