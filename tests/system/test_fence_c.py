@@ -246,6 +246,36 @@ def test_goal_safe(tmp_path: Path) -> None:
     assert [f.kind for f in answer.answer.fences] == ["mfence", "mfence"]
 
 
+def test_lines_that_nothing_is_known_of_are_told_with_orders_too(tmp_path: Path) -> None:
+    """An order that could be changed, were it not for the preprocessor, was said to be none."""
+    text = """#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int ready;
+static int data;
+static void *send(void *p) {
+    data = 1;
+#ifdef LATER
+    if (p == 0) {
+#else
+    if (p != &data) {
+#endif
+        atomic_store_explicit(&ready, 1, memory_order_relaxed);
+    }
+    return p;
+}
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, send, 0);
+    int seen = atomic_load_explicit(&ready, memory_order_acquire) ? data : 1;
+    pthread_join(t, 0);
+    return seen != 1;
+}
+"""
+    for models in (("c11",), ("tso", "pso")):
+        answer = fenced(tmp_path, "two.c", text, models=models).answer
+        assert any("two.c: not understood without the preprocessor: line" in note for note in answer.notes)
+
+
 def test_what_fences_against_a_deadlock_break_is_told(tmp_path: Path) -> None:
     """Nobody names a line, as an assertion does: it was told as ``()``."""
     text = """#include <pthread.h>

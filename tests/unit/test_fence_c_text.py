@@ -26,6 +26,23 @@ def test_no_gap_where_nothing_can_come() -> None:
     assert ("break;", False, True) not in gaps_of("for (;;) { x = 1; break; }")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "static _Atomic(struct node *) top;",
+        "typedef struct node { _Atomic (int) busy; _Atomic(struct node *) next; } node_t;",
+        "static _Atomic(node_t *) tail = &first;",
+        "static _Atomic\n(int) line;",
+    ],
+)
+def test_atomic_types_are_understood(text: str) -> None:
+    """They were told as lines that macros hide."""
+    assert Gaps(text, cpp=False).unread == []
+    body = "_Atomic(int) mine = 0, *other = &mine; é(); x = (_Atomic(long) *)p; y = 1;"
+    gaps = Gaps(f"{text}\nvoid f(void) {{ {body} }}", cpp=False)
+    assert ("y = 1;", False) in [(gaps.words(gap.statement), gap.before) for gap in gaps.gaps]
+
+
 def test_a_gap_knows_whether_it_is_in_a_loop() -> None:
     loops = {words: looping for words, before, looping in gaps_of("x = 1; while (1) { y = 1; } z = 1;") if not before}
     assert loops == {"x = 1;": False, "y = 1;": True, "z = 1;": False, "while (1) { y = 1; }": False}

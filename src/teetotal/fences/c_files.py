@@ -6,7 +6,7 @@ The compiler says what a file includes, without the system's headers, and what m
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -55,6 +55,14 @@ class OwnFiles(Generic[File]):
 
     def read(self, name: str, text: str, cpp: bool, macros: Macros, without: Collection[int]) -> File:
         raise NotImplementedError
+
+    def unread(self) -> list[str]:
+        """What nothing can be put into, or changed in, for want of the preprocessor: notes."""
+        return [
+            f"{name}: not understood without the preprocessor: {in_words(set(file.gaps.unread))}"
+            for name, file in self.files.items()
+            if file.gaps.unread
+        ]
 
     def _ask_the_compiler(self) -> Macros:
         """For what is included; returns the macros that mean the same in all files."""
@@ -184,3 +192,15 @@ def _spelled(path: str) -> str:
 
 def _under(path: str, directory: str) -> bool:
     return path.startswith(directory.rstrip("/") + "/")
+
+
+def in_words(numbers: Iterable[int]) -> str:
+    """``lines 3, 7 to 9``, ``line 3``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    told = ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+    return f"line {told}" if told.isdigit() else f"lines {told}"

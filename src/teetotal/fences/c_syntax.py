@@ -7,7 +7,11 @@ interpreter when they were collected (py-tree-sitter 0.26.0); a cursor keeps non
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator
+
+_ATOMIC = re.compile(rb"\b_Atomic(\s*)\(([^()]*)\)")
+"""An atomic type. The grammars have the qualifier alone, and take ``_Atomic(struct node *) top;`` for a mistake."""
 
 
 class Node:
@@ -53,7 +57,8 @@ def parse(data: bytes, cpp: bool) -> Node:
     import tree_sitter
 
     grammar = importlib.import_module("tree_sitter_cpp" if cpp else "tree_sitter_c")
-    tree = tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(data)
+    plain = _ATOMIC.sub(lambda found: b"%7s%s %s " % (b"", found[1], found[2]), data)  # all else stays in its place
+    tree = tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(plain)
     cursor = tree.walk()
     root = here = Node(None, None, cursor.node, data)
     while True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -186,7 +186,7 @@ def c_job(
 ) -> Job:
     """A job for a program that is compiled and run."""
     from teetotal.fences.c import CProblem
-    from teetotal.fences.c_files import CFiles
+    from teetotal.fences.c_files import CFiles, in_words
     from teetotal.programs.c import Source
 
     source = Source(paths, options.flags, options.compiler, options.arguments, options.trust)
@@ -198,12 +198,9 @@ def c_job(
     if options.strengthen and not any(isinstance(site.kind, Order) for site in files.sites):
         notes.append("--strengthen found no store whose order could be stronger")
     for name in sorted({place.file for place in without}):
-        where = _lines(place.line for place in without if place.file == name)
+        where = in_words(place.line for place in without if place.file == name)
         notes.append(f"{name}: the compiler does not take fences at {where}: perhaps macros hide what stands there")
-    notes += files.notes
-    for name, file in files.files.items():
-        if file.gaps.unread:
-            notes.append(f"{name}: not understood without the preprocessor: {_lines(set(file.gaps.unread))}")
+    notes += [*files.notes, *files.unread()]
     return Job(
         problem=problem,
         existing=files.existing,
@@ -213,18 +210,6 @@ def c_job(
         as_it_is=lambda: [problem.check_as_it_is()],
         notes=notes,
     )
-
-
-def _lines(numbers: Iterable[int]) -> str:
-    """``lines 3, 7 to 9``, ``line 3``."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    told = ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
-    return f"line {told}" if told.isdigit() else f"lines {told}"
 
 
 def _existing(source: TextSource, sites: Sequence[Site]) -> frozenset[int]:

@@ -124,7 +124,7 @@ def c_job(paths: tuple[str, ...], options: FenceOptions, budget: Budget, without
         write=lambda chosen, removed: Patch(*files.written(files.ordered.changes(chosen), options.style)),
         check=lambda patched: [problem.check_patched(patched)],
         as_it_is=lambda: [problem.check_as_it_is()],
-        notes=files.notes,
+        notes=[*files.notes, *files.unread()],
         ordered=files.ordered,
     )
 
