@@ -81,10 +81,7 @@ class Findings:
         self.symbols = symbols
         self.model = model
         self.relaxed = [m for m in CHECKED if m != "sc" and m in options.models and self._watches(m)]
-        kind = "exact" if options.explore.is_reduced else "burnim"
-        chosen = options.monitors or tuple(
-            "exact-c11" if model == "c11" else f"{kind}-{model}" for model in self.relaxed
-        )
+        chosen = options.monitors or tuple(f"exact-{model}" for model in self.relaxed)
         self.monitors = [info for info in map(monitor_info, chosen) if info.model in self.relaxed]
         self.names: events.Names | None = None
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
