@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import runpy
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import CheckOptions, FenceOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
+from teetotal.engines.runtime import driver
 from teetotal.fences.fencing import fence
 from teetotal.programs.c import Source
 
@@ -274,6 +277,25 @@ int main(void) {
     for models in (("c11",), ("tso", "pso")):
         answer = fenced(tmp_path, "two.c", text, models=models).answer
         assert any("two.c: not understood without the preprocessor: line" in note for note in answer.notes)
+
+
+def test_what_fails_under_sc_is_not_explored_with_buffers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No fence repairs it. All of TSO and PSO was explored before that was said, twice."""
+    asked: list[str] = []
+    answers = driver.answers
+
+    def listening(program: Path, options: Sequence[str], *more: Any, **others: Any) -> Any:
+        asked.extend(option for option in options if option.startswith("model="))
+        return answers(program, options, *more, **others)
+
+    monkeypatch.setattr(driver, "answers", listening)
+    text = ATOMIC.replace("    return 0;\n}", "    assert(r[0]);\n    return 0;\n}")
+    text = text.replace("#include <pthread.h>", "#include <assert.h>\n#include <pthread.h>")
+    answer = fenced(tmp_path, "sb.c", text, goal="safe").answer
+    assert (answer.verdict, answer.fences) == (Verdict.VIOLATION, [])
+    assert [violation.model for violation in answer.violations] == ["sc"]
+    assert answer.violations[0].replay.endswith("sb.c")
+    assert set(asked) == {"model=sc"}
 
 
 def test_what_fences_against_a_deadlock_break_is_told(tmp_path: Path) -> None:

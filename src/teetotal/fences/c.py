@@ -63,6 +63,7 @@ class Exploring:
         self.budget = budget or Budget()
         self.weighed = False  # the first exploration tells what each site costs
         self._original: CheckAnswer | None = None
+        self._under_sc: CheckAnswer | None = None
 
     def explored(self, texts: Mapping[str, str], marks: checking.Marks | None = None) -> CheckAnswer:
         if self.budget.over:  # to compile takes longer than anybody would wait
@@ -110,6 +111,15 @@ class Exploring:
         if self._original is None:
             self._original = checking.check(self.files.source, self._options(TRIAGE_SECONDS), self.budget)
         return self._original
+
+    def _check_under_sc(self) -> CheckAnswer:
+        """Once, unless more is known: for what fails there already, whatever else a search with buffers finds."""
+        if self._original is not None:
+            return self._original
+        if self._under_sc is None:
+            options = msgspec.structs.replace(self._options(), models=("sc",))
+            self._under_sc = checking.check(self.files.source, options, self.budget)
+        return self._under_sc
 
     def _options(self, triage: float = 0.0) -> CheckOptions:
         return self.options.as_check(whole_races="c11" in self.models, triage=triage, shorten=False)
@@ -184,7 +194,8 @@ class CProblem(Exploring):
         if as_it_is:
             if self._original is None and self.budget.over:
                 return without_marks(violation)
-            found = (each for each in self.check_as_it_is().violations if _key(each) == _key(violation))
+            told = self.check_as_it_is() if violation.model != "sc" else self._check_under_sc()
+            found = (each for each in told.violations if _key(each) == _key(violation))
             if (same := next(found, None)) is not None:
                 return same
         return without_marks(violation)

@@ -187,7 +187,10 @@ def _explored(
     began = budget.passed
     sc, relaxed = [model for model in models if model == "sc"], [model for model in models if model != "sc"]
     by_models = not any(divided(model, options) for model in relaxed)
-    for result in [*of_each(whole, sc, False), *of_each(whole, [] if interrupted else relaxed, by_models)]:
+    for result in of_each(whole, sc, False):
+        answer = answer + result if answer is not None and result is not None else answer or result
+    hopeless = marks is not None and options.goal == "safe" and answer is not None and not _may_be_safe(answer)
+    for result in of_each(whole, [] if interrupted or hopeless else relaxed, by_models):
         answer = answer + result if answer is not None and result is not None else answer or result
     assert answer is not None
     known = answer.models
@@ -219,6 +222,11 @@ def _explored(
     if interrupted:
         raise Interrupted(answer)
     return answer
+
+
+def _may_be_safe(answer: CheckAnswer) -> bool:
+    """No fence repairs what fails under SC: who looks for fences needs no more."""
+    return answer.models["sc"].safe is not False
 
 
 def _as_safe(watched: CheckAnswer) -> CheckAnswer:
