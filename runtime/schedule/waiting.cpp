@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <list>
 #include <utility>
 
 #include "hash.hpp"
@@ -41,7 +42,7 @@ class Supposing {
   decltype(remarks.unseen) unseen_;
 };
 
-// Meanwhile another thread has ended, or has not.
+// Meanwhile a thread has ended, or has not.
 class SupposedEnd {
  public:
   SupposedEnd(Thread& thread, bool ended)
@@ -239,6 +240,9 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
   if (behind_) run_up();
   stale_ = true;
   const Supposing supposing;
+  std::list<SupposedEnd> ends;  // those that are left out: whoever joins these threads need not wait
+  for (std::uint32_t other = 0; other < process.count; ++other)
+    if (as_good_as_ended(other)) ends.emplace_back(process.threads[other], true);
   Thread& thread = process.threads[number];
   std::vector<std::uint64_t> been;
   for (int fences = 0;;) {
