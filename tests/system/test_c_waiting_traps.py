@@ -4,7 +4,7 @@ program that shows it; and loops that do not wait."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -655,6 +655,42 @@ def test_objects_that_are_made_in_a_loop_of_cpp_are_no_change(loop: str, compile
     file = tmp_path / "inlined.cc"
     file.write_text(INLINED.replace("LOOP", loop))
     answer = teetotal.check(str(file), models="tso", compiler=compiler, flags=["-std=c++20"])
+    assert answer.verdict is Verdict.SAFE
+
+
+TICKETS = """
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+struct lock { atomic_uint next, served; int count; };
+static void *take(void *p) {
+  struct lock *lock = p;
+  unsigned mine = atomic_fetch_add(&lock->next, 1);
+  while (atomic_load_explicit(&lock->served, memory_order_acquire) != mine) {}
+  lock->count++;
+  atomic_store_explicit(&lock->served, mine + 1, memory_order_release);
+  return 0;
+}
+int main(void) {
+  struct lock lock = {0, 0, 0}; pthread_t t, u;
+  pthread_create(&t, 0, take, &lock); pthread_create(&u, 0, take, &lock);
+  take(&lock);
+  pthread_join(t, 0); pthread_join(u, 0);
+  assert(lock.count == 3);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_members_of_a_struct_that_others_change_are_no_state_of_whom_it_belongs_to(
+    goal: Literal["robust", "safe"], compiler: str, tmp_path: Path
+) -> None:
+    """Main waits in a function that it calls. What it reads of the struct by itself, behind its joins, was taken for its
+    own: whoever had the lock meanwhile changed what main was, and its loop was cut."""
+    file = tmp_path / "tickets.c"
+    file.write_text(TICKETS)
+    answer = teetotal.check(str(file), models="tso,pso", goal=goal, compiler=compiler)
     assert answer.verdict is Verdict.SAFE
 
 

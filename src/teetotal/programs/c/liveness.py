@@ -36,6 +36,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import count
+from typing import NamedTuple
 
 from teetotal.programs.c import confinement
 from teetotal.programs.c.assembly import Function, Item, Text
@@ -111,6 +112,16 @@ def entries(program: Text, functions: Sequence[Function]) -> list[Entry]:
     return told
 
 
+class _Pointer(NamedTuple):
+    """Into the frame, by offsets from rbp: to what it was made from, and where it leads."""
+
+    object: int
+    offset: int
+
+    def moved(self, by: int) -> _Pointer:
+        return self._replace(offset=self.offset + by)
+
+
 class _Analysis:
     """Of one function. A set of places is a number: a bit for each register and for the flags, then one for each byte of
     the frame, from the lowest."""
@@ -131,7 +142,8 @@ class _Analysis:
         self.understood = all(self._fits(item, called(item)) for block in self.blocks for item in block)
         self.low -= self.low % 8
         self.uses: dict[int, int] = {}  # of a call: what it reads in the frame
-        self.hooked: list[Range] = []  # what hooks are told of
+        self.hooked: list[Range] = []  # what hooks of the compiler's are told of
+        self.told: list[Range] = []  # and what ours are told of
         self.volatile: dict[int, Range] = {}  # of a hook: what is volatile there, and loaded
         self.vectors = any(_uses_vectors(item.instruction) for block in self.blocks for item in block)
         if self.understood:
@@ -182,13 +194,19 @@ class _Analysis:
 
     def _follow_addresses(self, block: Sequence[Item]) -> None:
         """Where addresses of the frame go, inside a block: into the next one, none may."""
-        held: dict[int, int] = {}  # what registers point to
+        held: dict[int, _Pointer] = {}
         for item in block:
             instruction = item.instruction
             operands = instruction.operands
+            if _hook_before(item):
+                self.told += [
+                    Range(access.displacement, access.displacement + access.size)
+                    for access in instruction.accesses
+                    if access.base == RBP and access.displacement < 0 and access.scaled < 0 and access.bit < 0
+                ]
             if instruction.is_call:
                 self._given(item, held)
-                held = {register: offset for register, offset in held.items() if register in _KEPT}
+                held = {register: pointer for register, pointer in held.items() if register in _KEPT}
                 continue
             copied = (
                 instruction.name == "mov" and instruction.width == 8 and [kind for kind, _ in operands] == ["r", "r"]
@@ -196,35 +214,42 @@ class _Analysis:
             if copied and operands[1][1] in held:
                 held[operands[0][1]] = held[operands[1][1]]
                 continue
-            self.escaped |= {held[register] for register in instruction.reads if register in held}
+            moved = (
+                instruction.name == "add" and instruction.width == 8 and [kind for kind, _ in operands] == ["r", "i"]
+            )
+            if moved and operands[0][1] in held:  # to a member
+                held[operands[0][1]] = held[operands[0][1]].moved(operands[1][1])
+                continue
+            self.escaped |= {held[register].object for register in instruction.reads if register in held}
             for register in instruction.writes:
                 held.pop(register, None)
             if instruction.name == "lea" and instruction.address is not None and instruction.address.base == RBP:
-                held[operands[0][1]] = instruction.address.displacement
+                begin = instruction.address.displacement
+                held[operands[0][1]] = _Pointer(begin, begin)
                 self.whole = self.whole or operands[0][0] != "r"
-        self.escaped |= set(held.values())
+        self.escaped |= {pointer.object for pointer in held.values()}
 
-    def _given(self, item: Item, held: dict[int, int]) -> None:
+    def _given(self, item: Item, held: dict[int, _Pointer]) -> None:
         name = called(item)
-        given = {register: offset for register, offset in held.items() if register in _ARGUMENTS}
+        given = {register: pointer for register, pointer in held.items() if register in _ARGUMENTS}
         if not given:
             return
         if (hook := HOOK.match(name)) is not None:
-            size, begin = hook.group(2) or "8", given.get(RDI, 0)
+            size, begin = hook.group(2) or "8", given[RDI].offset if RDI in given else 0
             self.hooked.append(Range(begin, begin + (int(size) if size.isdigit() else self.high - self.low)))
             if RDI in given and _VOLATILE_READ.match(name) is not None:
                 self.volatile[id(item)] = self.hooked[-1]
-            self.escaped |= {offset for register, offset in given.items() if register != RDI}
+            self.escaped |= {pointer.object for register, pointer in given.items() if register != RDI}
             return
         if name in _FORGETS_FIRST:
             given.pop(RDI, None)
         atomic = _ATOMIC.match(name)
         if atomic is None or not set(given) <= {RDI, _RSI} or (_RSI in given and "compare_exchange" not in name):
-            self.escaped |= set(given.values())
+            self.escaped |= {pointer.object for pointer in given.values()}
             return
         self.uses[id(item)] = 0
-        for offset in given.values():
-            self.uses[id(item)] |= self._bytes(offset, int(atomic.group(1)) // 8)
+        for pointer in given.values():
+            self.uses[id(item)] |= self._bytes(pointer.offset, int(atomic.group(1)) // 8)
 
     def confine(self, variables: Sequence[Range] | None) -> None:
         """What can be read by the addresses that are known elsewhere; all of the frame where variables are not known."""
@@ -360,7 +385,7 @@ class _Analysis:
             name for number, name in enumerate((*REGISTERS, "flags")) if live >> number & 1 and number not in (RSP, RBP)
         )
         if self.whole:
-            for begin, end in self.hooked:
+            for begin, end in (*self.hooked, *self.told):
                 live &= ~self._bytes(begin, end - begin)
         slots = self._slots(live & ~self.given_away)
         given_away = self._slots(self.given_away)
