@@ -140,6 +140,7 @@ export interface Answer {
   minimality?: string;
   cost?: number;
   checks?: number;
+  met?: boolean;
   // history
   engine?: string;
   decided_by?: string;

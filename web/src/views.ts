@@ -169,12 +169,12 @@ function choose(answer: Answer): View | null {
 function fences(answer: Answer): HTMLElement[] {
   if (answer.command !== "fence" && !answer.fences) return [];
   const made: HTMLElement[] = [];
-  const proved = answer.verdict === "safe";
+  const met = answer.met === true || answer.verdict === "safe";  // whatever else is wrong with it, which the heading tells
   const listed = Array.isArray(answer.models) ? answer.models : Object.keys(answer.models ?? {});
   const goal = `${answer.goal ?? "robust"} under ${listed.map((model) => model.toUpperCase()).join(" and ")}`;
-  const status = h("p", { class: "proof-status" }, badge(answer.verdict, proved ? "proved" : answer.verdict), ` ${goal}`,
+  const status = h("p", { class: "proof-status" }, badge(met ? "safe" : answer.verdict, met ? "proved" : answer.verdict), ` ${goal}`,
     answer.minimality ? `; ${answer.minimality}` : "", answer.cost ? `; cost ${answer.cost}` : "",
-    answer.checks ? `; ${number(answer.checks)} explorations` : "");
+    answer.checks ? `; ${number(answer.checks)} exploration${answer.checks === 1 ? "" : "s"}` : "");
   const rows = (answer.fences ?? []).map((fence) => [fence.kind, `${fence.file}:${fence.line}`, where(fence), fence.cost ?? "", (fence.breaks ?? []).join("; ")]);
   made.push(section("Fences", status,
     rows.length ? table(["kind", "line", "where", "cost", "breaks the cycles through"], rows) : h("p", {}, "No fence to add."),
