@@ -44,8 +44,10 @@ std::uint32_t Cells::add(std::uintptr_t address, Tag tag) {
       if (last > end) extents_[end] = {static_cast<std::uint32_t>(last - end), false, true, kUnnumbered};
       continue;
     }
-    changed = changed || (number != kUnnumbered && extent.number != kUnnumbered);
-    if (extent.number != kUnnumbered) number = extent.number;
+    if (extent.number != kUnnumbered) {
+      changed = changed || begin < first || last < end;
+      number = extent.number;
+    }
     mixed = mixed || extent.mixed || !equal;
     begin = std::min(begin, first);
     end = std::max(end, last);

@@ -2,9 +2,10 @@
 //
 // A cell is a range of bytes that is always accessed as a whole, or an object that threads synchronise on (a mutex, a
 // thread, …), which has a number of its own beside its bytes. An access that overlaps a cell without being equal to it
-// makes them one cell, which is then `mixed`. Where that makes one cell of two that had numbers, `changed` is set: the
-// numbers given so far are void, and the search begins again. Copies and fills of memory adapt to the cells that other
-// accesses make: what they cut out by themselves is soft, and gives way.
+// makes them one cell, which is then `mixed`. Where one that had a number grows by that, alone or with others,
+// `changed` is set: numbers given so far are void, steps of copies were cut otherwise, and the search begins again.
+// Copies and fills of memory adapt to the cells that other accesses make: what they cut out by themselves is soft, and
+// gives way.
 #pragma once
 
 #include <array>

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -147,3 +148,27 @@ def test_what_callers_give_up_is_marked(tmp_path: Path) -> None:
     build(source(tmp_path, "gcc", "whole((struct big){0});", ""), tmp_path)
     marked = r"call\s+whole(?:\n.*[.:].*)*\n\s*addq\s+\$48, %rsp\n\s*call\s+teetotal_(?:wide_)?frame_ends@PLT"
     assert re.search(marked, (tmp_path / "0.s").read_text()) is not None
+
+
+THROWN = """
+#include <atomic>
+#include <thread>
+static std::atomic<int *> told{nullptr};
+static void leave() { int here = 0; told = &here; throw 1; }
+int main() {
+  std::thread late([] { if (int *at = told.load()) *at = 1; });
+  try { leave(); } catch (int) {}
+  late.join();
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_what_lies_there_later_may_be_larger(tmp_path: Path, goal: Literal["robust", "safe"], compiler: str) -> None:
+    """The destructor of the thread has a pointer there, of which the variable was a half. The cell grew with it, and steps
+    that had been cut by the smaller one were gone through again by the larger one: the explorer was taken down."""
+    file = tmp_path / "thrown.cc"
+    file.write_text(THROWN)
+    answer = check(Source((str(file),), (), compiler), CheckOptions(goal=goal))
+    assert {violation.kind for violation in answer.violations} == {"use after return"}
