@@ -112,7 +112,7 @@ int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
 // instruction.
 int join_if_ended(Thread& self, pthread_t handle, void** result, const timespec* limit, std::uintptr_t place) {
   Thread* other = &thread_of(self, handle, "joins", place);
-  if (other != &self) {
+  if (other != &self || limit == nullptr) {  // it has not ended, and only who would wait for itself is told so
     check_before(self, *other, "joins", place);
     tell_apart(*other);
     synchronise(self, Verb::look, limit == nullptr ? Kind::ld : Kind::rmw, Tag::thread, other, place,

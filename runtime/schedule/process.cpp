@@ -314,7 +314,7 @@ void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool d
   child.born = born;
   child.state = State::parked;
   child.operation = {.kind = Kind::lock,
-                     .writes = Writes::always,
+                     .writes = Writes::never,  // whoever looks whether it has ended sees the same
                      .tag = Tag::thread,
                      .verb = Verb::begin,
                      .order = unchecked(order_of(Verb::begin)),

@@ -95,3 +95,63 @@ int main(void) {
             found.add((first, second, runs))
     late = {(first, 3, 1) for first in (0, 1)}
     assert found == {(f, s, r) for f in (0, 1) for s in (0, 1, 2) for r in (0, 1) if s >= f} | late
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("variable", "thread", "before"),
+    [
+        ("volatile int", "r = x;", "x = 1;"),
+        ("atomic_int", "r = atomic_load(&x);", "atomic_store(&x, 1);"),
+        ("atomic_int", "atomic_store(&x, 1);", "pthread_create(&t[1], 0, thread, 0); pthread_join(t[1], 0);"),
+    ],
+)
+def test_who_looks_for_an_end_does_not_see_the_beginning(
+    variable: str, thread: str, before: str, compiler: str, tmp_path: Path
+) -> None:
+    """That a thread has not ended yet says nothing of whether it has begun: what it does first may come before the look.
+    It was said to come after it, and a cycle was told that is none."""
+    file = tmp_path / "begins.c"
+    file.write_text(f"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+static {variable} x;
+static int r;
+static void *thread(void *p) {{ {thread} return p; }}
+int main(void) {{
+  pthread_t t[2];
+  pthread_create(&t[0], 0, thread, 0);
+  {before}
+  if (pthread_tryjoin_np(t[0], 0)) pthread_join(t[0], 0);
+}}
+""")
+    models = "tso,pso,c11" if variable == "atomic_int" else "tso,pso"
+    answer = teetotal.check(str(file), models=models, compiler=compiler)
+    assert answer.verdict is Verdict.SAFE, answer.violations
+
+
+def test_who_tries_to_join_itself_has_not_ended(tmp_path: Path) -> None:
+    file = tmp_path / "itself.c"
+    text = """
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+static void *thread(void *p) { while (LOOPS pthread_tryjoin_np(pthread_self(), 0) == EBUSY) {} return p; }
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, thread, 0);
+  struct timespec now = {0, 0};
+  assert(pthread_tryjoin_np(pthread_self(), 0) == EBUSY);
+  assert(pthread_timedjoin_np(pthread_self(), 0, &now) == EDEADLK);
+  assert(pthread_join(pthread_self(), 0) == EDEADLK);
+  pthread_join(t, 0);
+}
+"""
+    for loops, verdict in (("0 &&", Verdict.SAFE), ("", Verdict.VIOLATION)):
+        file.write_text(text.replace("LOOPS", loops))
+        answer = teetotal.check(str(file), models="tso")
+        assert answer.verdict is verdict
+    assert [violation.kind for violation in answer.violations] == ["livelock"]
