@@ -237,7 +237,8 @@ Event OptimalSearch::as_before(const Event& event, std::size_t index, std::size_
   }
   if (event.kind == Kind::rmw || event.kind == Kind::ld)
     reversed.writes = system_.would_write(event.thread, index, first);
-  if (buffers_ && event.kind == Kind::ld) reversed.also = system_.own_before(event.thread, index, first);
+  if (buffers_ && event.kind == Kind::ld && conflict(execution_[first], reversed))  // else it does not matter
+    reversed.also = system_.own_before(event.thread, index, first);
   return reversed;
 }
 
