@@ -34,10 +34,12 @@ namespace teetotal::runtime {
   step.earlier = last_[step.thread];
   own.push_back(static_cast<std::uint32_t>(steps_.size() - 1));
   last_[step.thread] = static_cast<std::int32_t>(steps_.size() - 1);
-  if (counts_visits_) {
+  if (counts_visits_) [[unlikely]] {
     auto& visits = visits_[step.thread];
-    if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
-    visits[step.event.location] += !step.operation.part;
+    const std::uint32_t site = sites_[step.thread];
+    if (visits.size() <= site) visits.resize(site + std::size_t{1}, 0);
+    visits[site] += !step.operation.part;
+    visited_[step.thread].push_back(site);
   }
   if (own.size() >= bounds_.thread_steps && bounds_.loop_bound == kNoBound) [[unlikely]]
     learn_endless(step.thread);

@@ -138,14 +138,14 @@ const KnownSteps::Stand* KnownSteps::kept(const Stand& stand) {
 }
 
 KnownSteps::Learnt KnownSteps::learn(const Thread& thread, const Operation& done, Wide after, const Event& next,
-                                     std::uint64_t local, bool exact) {
-  const Learnt learnt = learn_stand(thread, done, after, next, local, exact);
+                                     std::uint32_t site, std::uint64_t local, bool exact) {
+  const Learnt learnt = learn_stand(thread, done, after, next, site, local, exact);
   wrong_ = wrong_ || (expected_ && learnt.moment == kUnknown);  // it fails, stands before something else, does more
   return learnt;
 }
 
 KnownSteps::Learnt KnownSteps::learn_stand(const Thread& thread, const Operation& done, Wide after, const Event& next,
-                                           std::uint64_t local, bool exact) {
+                                           std::uint32_t site, std::uint64_t local, bool exact) {
   const bool goes_on = thread.state == State::parked;
   const bool comes_to_end = thread.state == State::ended || thread.state == State::exited;
   if (!(goes_on || comes_to_end) || thread.failure != Failure::none || thread.suspicion.address != 0) return {};
@@ -156,7 +156,7 @@ KnownSteps::Learnt KnownSteps::learn_stand(const Thread& thread, const Operation
   if (const std::uint64_t then = known_ == kUnknown ? 0 : moments_[known_].stand->local; !exact && then % 2 == 0)
     local = then == 0 ? local : then;
   const Stand* stand = kept({goes_on ? thread.operation : Operation{}, goes_on ? next : Event{}, thread.state,
-                             thread.waits_on, thread.result, local});
+                             thread.waits_on, thread.result, local, site});
   const auto left = static_cast<std::uint64_t>(after);
   const bool skippable = done.verb != Verb::create;
   if (known_ != kUnknown) {

@@ -74,6 +74,7 @@ class KnownSteps {
     const void* waits_on = nullptr;
     void* result = nullptr;
     std::uint64_t local = 0;  // its local state, if one was made: even where remains of calls may be part of it
+    std::uint32_t site = 0;   // where that is, for loops that seem to have no end (endless.hpp)
 
     bool operator==(const Stand&) const = default;
   };
@@ -151,8 +152,8 @@ class KnownSteps {
     std::uint32_t moment = kUnknown;
     bool plain = false;
   };
-  Learnt learn(const Thread& thread, const Operation& done, Wide after, const Event& next, std::uint64_t local,
-               bool exact);
+  Learnt learn(const Thread& thread, const Operation& done, Wide after, const Event& next, std::uint32_t site,
+               std::uint64_t local, bool exact);
 
   // Whether what is known turned out to be wrong.
   bool wrong() const { return wrong_; }
@@ -208,8 +209,8 @@ class KnownSteps {
     const auto& joined = *static_cast<const Thread*>(thread.waits_on);
     return !joined.joined && !joined.detached;
   }
-  Learnt learn_stand(const Thread& thread, const Operation& done, Wide after, const Event& next, std::uint64_t local,
-                     bool exact);
+  Learnt learn_stand(const Thread& thread, const Operation& done, Wide after, const Event& next, std::uint32_t site,
+                     std::uint64_t local, bool exact);
   static bool tells_all(const Thread& thread);
   bool changed_nothing_else(const Thread& thread, const Operation& done);
   const Stand* kept(const Stand& stand);

@@ -66,6 +66,24 @@ std::uint64_t hash_vectors(std::uint64_t hash, std::uintptr_t area) {
   return hash;
 }
 
+// Whether one of the places that a thread's calls return to is such a one: innermost first, by frame pointers.
+template <typename Is>
+bool any_call(const Thread& thread, Is is) {
+  struct Frame {
+    const Frame* caller;
+    std::uintptr_t returns_to;
+  };
+  const std::uintptr_t top = stack_top(thread.number);
+  const auto* frame = static_cast<const Frame*>(static_cast<void* const*>(thread.fiber.stack_pointer)[kSavedFrame]);
+  for (;;) {
+    const auto address = reinterpret_cast<std::uintptr_t>(frame);
+    if (address % kWord != 0 || address >= top - sizeof(Frame) || address < top - kStackSize) return false;
+    if (is(frame->returns_to)) return true;
+    if (frame->caller <= frame) return false;
+    frame = frame->caller;
+  }
+}
+
 bool keeps_all(std::uintptr_t frame, const Unwound& at, std::uintptr_t place) {
   return frame % kWord == 0 && frame - at.end - kSaved - kRegisters < 64 &&
          *reinterpret_cast<const std::uintptr_t*>(frame + kWord) == place;
@@ -79,6 +97,20 @@ void leave_thunk(std::uintptr_t frame, Unwound& at) {
 }
 
 }  // namespace
+
+std::uint64_t where_in_calls(const Thread& thread) {
+  std::array<std::uintptr_t, 64> places;  // further up it is told from no other
+  std::size_t count = 0;
+  std::uint64_t calls = mix(0, thread.operation.place);
+  any_call(thread, [&](std::uintptr_t place) {
+    if (!memory.in_object(place) || std::find(places.begin(), places.begin() + count, place) != places.begin() + count)
+      return false;
+    places[count++] = place;
+    calls = mix(calls, place);
+    return count == places.size();
+  });
+  return calls;
+}
 
 void LocalStates::read(const std::string& file, std::uintptr_t base) {
   base_ = base;
@@ -106,20 +138,7 @@ bool LocalStates::may_wait(const Thread& thread) const {
     if (const Entry* entry = at(place)) return (entry->flags & kMayWait) != 0;
     return memory.in_object(place);
   };
-  if (marked(thread.operation.place)) return true;
-  struct Saved {
-    const Saved* caller;
-    std::uintptr_t returns_to;
-  };
-  const std::uintptr_t top = stack_top(thread.number);
-  const auto* frame = static_cast<const Saved*>(static_cast<void* const*>(thread.fiber.stack_pointer)[kSavedFrame]);
-  for (;;) {
-    const auto address = reinterpret_cast<std::uintptr_t>(frame);
-    if (address % kWord != 0 || address >= top - sizeof(Saved) || address < top - kStackSize) return false;
-    if (marked(frame->returns_to)) return true;
-    if (frame->caller <= frame) return false;
-    frame = frame->caller;
-  }
+  return marked(thread.operation.place) || any_call(thread, marked);
 }
 
 LocalState LocalStates::of(const Thread& thread) const {

@@ -82,4 +82,8 @@ class LocalStates {
 
 extern LocalStates local_states;
 
+// Where a thread stands before an operation, and in which calls, as a number; of a call that it is in several times
+// (recursion) that does not tell how often.
+std::uint64_t where_in_calls(const Thread& thread);
+
 }  // namespace teetotal::runtime

@@ -27,8 +27,10 @@ std::uint32_t Controlled::beginning_of(std::uint32_t number) {
   thread.waits_on = stand.waits_on;
   thread.result = stand.result;
   next_[number] = stand.event;
+  if (counts_visits_) [[unlikely]]
+    sites_[number] = stand.site;
   if (cut(number, &last)) [[unlikely]]
-    return describe(number);
+    return describe_at(number, stand.site);
   standing_[number] = standing_of(number, last.local);
   asked_[number].known = false;
 }
@@ -101,7 +103,8 @@ void Controlled::stand_again(std::uint32_t number) {
 void Controlled::learn(Step& step, bool exact) {
   const Thread& thread = process.threads[step.thread];
   const Event next = event_of(thread.operation, step.thread);
-  const auto learnt = known_.learn(thread, step.operation, step.after, next, step.local, exact);
+  const std::uint32_t site = thread.state == State::parked ? site_of(step.thread) : 0;
+  const auto learnt = known_.learn(thread, step.operation, step.after, next, site, step.local, exact);
   step.moment = learnt.moment;
   step.known = learnt.plain;
   if (known_.wrong()) distrust();

@@ -42,7 +42,7 @@ Event Controlled::event_of(const Operation& operation, std::uint32_t as) {
 }
 
 Cut Controlled::cut_of(std::uint32_t thread) const {
-  Cut found{.rounds = visits(thread, next_[thread].location), .thread = thread};
+  Cut found{.rounds = visits(thread), .thread = thread};
   const Step* step = last_of(thread);
   const auto reads = [](const Step& one) {
     return one.sees && (one.operation.kind == Kind::ld || one.operation.kind == Kind::rmw) &&
@@ -60,7 +60,11 @@ Cut Controlled::cut_of(std::uint32_t thread) const {
 }
 
 // What the thread stands before, for the searches.
-void Controlled::describe(std::uint32_t thread) {
+void Controlled::describe(std::uint32_t thread) { describe_at(thread, site_of(thread)); }
+
+// The same where its stack may be elsewhere, and the site is known.
+void Controlled::describe_at(std::uint32_t thread, std::uint32_t site) {
+  sites_[thread] = site;
   const Operation& operation = process.threads[thread].operation;
   next_[thread] = event_of(operation, agent(thread, kThread));
   const bool halted = cut(thread);
@@ -77,6 +81,8 @@ void Controlled::described_new_threads() {
     standing_.push_back(Standing::gone);
     own_.emplace_back();
     last_.push_back(-1);
+    sites_.push_back(0);
+    visited_.emplace_back();
     visits_.emplace_back();
     asked_.emplace_back();
   }
@@ -184,27 +190,33 @@ bool Controlled::decide(std::uint32_t number, Event& event) const {
   return fails || open();
 }
 
-// How often a thread has come to an instruction.
-std::uint32_t Controlled::visits(std::uint32_t thread, std::uint32_t location) const {
-  return static_cast<std::uint32_t>(std::ranges::count_if(own_[thread], [&](std::uint32_t index) {
-    return steps_[index].event.location == location && !steps_[index].operation.part;
-  }));
+// Where a thread stands, for those who count how often it comes there: where the user gives a bound, the instruction.
+std::uint32_t Controlled::site_of(std::uint32_t thread) {
+  if (!counts_visits_) return 0;
+  const Thread& at = process.threads[thread];
+  if (bounds_.loop_bound != kNoBound) return location(at.operation.place);
+  return endless_.site(last_[thread] < 0 ? at.operation.place : where_in_calls(at));
+}
+
+// How often a thread has come to where it stands.
+std::uint32_t Controlled::visits(std::uint32_t thread) const {
+  const std::uint32_t site = sites_[thread];
+  return site < visits_[thread].size() ? visits_[thread][site] : 0;
 }
 
 bool Controlled::often_enough(std::uint32_t thread) const {
-  const std::uint32_t at = next_[thread].location;
-  if (process.threads[thread].operation.part || at >= visits_[thread].size()) return false;
-  const std::uint32_t visits = visits_[thread][at];
-  if (bounds_.loop_bound != kNoBound) return visits >= bounds_.loop_bound;
-  return visits >= bounds_.endless_visits && endless_.bounds_visits_of(at);
+  if (process.threads[thread].operation.part) return false;
+  if (bounds_.loop_bound != kNoBound) return visits(thread) >= bounds_.loop_bound;
+  return visits(thread) >= bounds_.endless_visits && endless_.bounds_visits_of(sites_[thread]);
 }
 
 // It goes on for ever, by all appearances: so does what it came to in the later half of its steps.
 void Controlled::learn_endless(std::uint32_t thread) {
+  if (endless_.follow()) throw Restart{};
   const auto& own = own_[thread];
   std::vector<std::uint32_t> lately;
   for (std::size_t i = own.size() / 2; i < own.size(); ++i)
-    if (!steps_[own[i]].operation.part) lately.push_back(steps_[own[i]].event.location);
+    if (!steps_[own[i]].operation.part) lately.push_back(visited_[thread][i]);
   if (!endless_.learn_visits(lately)) bounds_.loop_bound = bounds_.endless_visits;
   throw Restart{};
 }
@@ -366,7 +378,10 @@ void Controlled::rewind(std::size_t length) {
     if (!step.commit) {
       own_[step.thread].pop_back();
       last_[step.thread] = step.earlier;
-      if (counts_visits_) visits_[step.thread][event.location] -= !step.operation.part;
+      if (counts_visits_) [[unlikely]] {
+        visits_[step.thread][visited_[step.thread].back()] -= !step.operation.part;
+        visited_[step.thread].pop_back();
+      }
     }
     if (relaxed()) {
       agent_steps_[event.thread].pop_back();
@@ -452,8 +467,10 @@ void Controlled::forget() {
   standing_.clear();
   own_.clear();
   last_.clear();
+  sites_.clear();
+  visited_.clear();
   visits_.clear();
-  counts_visits_ = bounds_.loop_bound != kNoBound || endless_.bounds_visits();
+  counts_visits_ = bounds_.loop_bound != kNoBound || endless_.follows();
   writer_.clear();
   agents_.clear();
   agent_numbers_.clear();

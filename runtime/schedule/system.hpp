@@ -260,11 +260,13 @@ class Controlled final : public System {
   void run_step(std::size_t index);
   void arrive();
   void describe(std::uint32_t thread);
+  void describe_at(std::uint32_t thread, std::uint32_t site);
   void described_new_threads();
   std::uint32_t location(std::uintptr_t place);
-  std::uint32_t visits(std::uint32_t thread, std::uint32_t location) const;
+  std::uint32_t visits(std::uint32_t thread) const;
   Cut cut_of(std::uint32_t thread) const;
   bool often_enough(std::uint32_t thread) const;
+  std::uint32_t site_of(std::uint32_t thread);
   // The latest step of a thread, or null.
   const Step* last_of(std::uint32_t thread) const {
     return last_[thread] < 0 ? nullptr : &steps_[static_cast<std::size_t>(last_[thread])];
@@ -276,7 +278,7 @@ class Controlled final : public System {
   }
   bool idles(const Step& last) const {
     if (bounds_.idle_bound != kNoBound) return last.idle > bounds_.idle_bound;
-    return last.idle > Endless::kIdle && endless_.idles(last.event.location);
+    return last.idle > Endless::kIdle && counts_visits_ && endless_.idles(visited_[last.thread].back());
   }
   [[noreturn, gnu::cold, gnu::noinline]] void learn_endless(std::uint32_t thread);
 
@@ -412,12 +414,14 @@ class Controlled final : public System {
   std::vector<Event> waiting_;  // what threads stand before that wait: asked by the monitors and by the search
   bool listed_ = false;         // that is known of the execution at hand
   Endless endless_;
-  bool counts_visits_;                              // some location has a bound
-  std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location, where that is so
-  FirstFound<std::uint8_t> spins_;                  // Step::spin by Step::past, where local states decided
-  FirstFound<std::uint64_t> locals_;                // Step::local, where remains of calls may be part of it
-  std::size_t known_pasts_ = 0;                     // the first steps: those whose `past` is known
-  std::vector<std::int32_t> writer_;                // the latest, by cell
+  bool counts_visits_;  // some site has a bound, or may soon have one; what follows is known where that is so
+  std::vector<std::uint32_t> sites_;                 // of each thread: where it stands
+  std::vector<std::vector<std::uint32_t>> visited_;  // the sites of its steps
+  std::vector<std::vector<std::uint32_t>> visits_;   // how often it has come to each site
+  FirstFound<std::uint8_t> spins_;                   // Step::spin by Step::past, where local states decided
+  FirstFound<std::uint64_t> locals_;                 // Step::local, where remains of calls may be part of it
+  std::size_t known_pasts_ = 0;                      // the first steps: those whose `past` is known
+  std::vector<std::int32_t> writer_;                 // the latest, by cell
   std::unordered_map<std::uintptr_t, std::uint32_t> locations_;
   std::vector<std::uintptr_t> places_;
   std::array<std::pair<std::uintptr_t, std::uint32_t>, 512> recent_{};  // a cache of locations_

@@ -275,10 +275,9 @@ void Controlled::detect_idling(std::uint32_t thread) {
   for (std::size_t length = 1; length <= kLongestRound && 2 * length <= last.quiet; ++length) {
     if (!same_events(thread, length)) continue;
     last.idle = steps_[own[own.size() - 1 - length]].idle + 1;
-    if (last.idle > bounds_.idle_rounds && bounds_.idle_bound == kNoBound && !endless_.idles(last.event.location)) {
-      std::vector<std::uint32_t> round;
-      for (std::size_t i = own.size() - length; i < own.size(); ++i) round.push_back(steps_[own[i]].event.location);
-      endless_.learn_idle(round);
+    if (last.idle > bounds_.idle_rounds && bounds_.idle_bound == kNoBound &&
+        (!counts_visits_ || !endless_.idles(visited_[thread].back()))) {
+      if (!endless_.follow()) endless_.learn_idle(std::span(visited_[thread]).last(length));
       throw Restart{};
     }
     return;

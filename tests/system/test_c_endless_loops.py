@@ -143,6 +143,61 @@ def test_what_goes_wrong_goes_wrong_in_few_rounds(goal: Goal, tmp_path: Path) ->
     assert result.executions < 1000
 
 
+SHARED = r"""
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int beats, stop;
+static void beat(void) { atomic_fetch_add(&beats, 1); } // beat
+static int looks(int n) { return n < LIMIT && !atomic_load(&stop); }
+static void *beats_on(void *unused) {
+  for (;;) beat();
+  return unused;
+}
+static void *idles(void *unused) {
+  for (long n = 0; !atomic_load(&stop) && looks(0); n++) {}
+  return unused;
+}
+static void *first_beats(void *unused) {
+  for (int i = 0; i < 12; i++) beat();
+  if (atomic_load(&stop)) assert(!"stopped");
+  return beats_on(unused);
+}
+static void beat_often(void) { for (int i = 0; i < 14; i++) beat(); assert(!"beaten"); }
+static void look_often(void) { for (int n = 0; looks(n); n++) {} assert(!"looked"); }
+static void nothing(void) {}
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, THREAD, 0);
+  BODY();
+  atomic_store(&stop, 1);
+  pthread_join(t, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("thread", "body", "message"),
+    [
+        ("beats_on", "beat_often", "beaten"),
+        ("idles", "look_often", "looked"),
+        ("first_beats", "nothing", "stopped"),
+    ],
+)
+def test_what_an_endless_loop_calls_ends_elsewhere(
+    thread: str, body: str, message: str, compiler: str, tmp_path: Path
+) -> None:
+    """Instructions were counted, whoever called for them: who calls the same function in a loop that ends, or before the
+    one that does not, was cut there, and what lies behind was never come to."""
+    file = tmp_path / "shared.c"
+    file.write_text(SHARED)
+    macros = (f"-DTHREAD={thread}", f"-DBODY={body}", "-DLIMIT=200")
+    result = check(Source((str(file),), macros, compiler), CheckOptions(models=("tso",)))
+    assert result.verdict is Verdict.VIOLATION
+    assert message in result.violations[0].message
+
+
 @pytest.mark.parametrize("model", ["tso", "pso"])
 def test_loops_without_an_end_are_cut_with_store_buffers_too(model: ModelName, tmp_path: Path) -> None:
     """To find the races of a load in 10,000 rounds took hours: what it would see before each of its own earlier loads was
