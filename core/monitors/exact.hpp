@@ -3,8 +3,8 @@
 // An event e of thread p overtakes w, the last write of its address (the last plain store, where e itself writes) that
 // happens before p's previous event, unless w is p's own or precedes in ghb an event that the model keeps before e.
 // Which write that is depends on happens-before alone: the two models differ only in whether w precedes what they keep,
-// so that both need little more than one. A lock decides nothing: whether it could be taken earlier depends on values
-// that a monitor does not see.
+// so that both need little more than one. A lock decides something only where somebody knows whether it could be taken
+// earlier, which depends on values that a monitor does not see.
 //
 // TSO keeps the order of stores. A clock has P components, the number of a write of each thread:
 //
@@ -78,7 +78,8 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
     }
     Word* address = this->change_address(e.address, n);
     const bool own = address[last_writer] == e.thread + Word{1};  // the last write is its own plain store
-    const bool violation = !own && e.kind != Kind::lock && overtakes(thread, address, e, n, found);
+    const bool decides = e.kind != Kind::lock || question_.concerns(e);
+    const bool violation = !own && decides && overtakes(thread, address, e, n, found);
     this->advance_hb(thread, address, e, n);
     if constexpr (Tso) advance_tso(thread, address, e, n, own);
     if constexpr (Pso) advance_pso(thread, address, e, n, own);

@@ -4,7 +4,7 @@
 // the round.
 //
 // What fails with a look alone (a trylock) is asked about always. Where it would not fail with the older value, it is
-// no load then but an atomic operation.
+// no load then but an atomic operation. So is a lock: it overtakes what initialised its object if it was free before.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ struct OlderQuestion {
   std::optional<std::uint64_t> arrives = {};  // what is asked about is not done: how many events there are
 
   bool concerns(const Event& e) const {
-    return (older != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw)) || (values != nullptr && e.only_looks());
+    return (older != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw)) ||
+           (values != nullptr && (e.only_looks() || e.kind == Kind::lock));
   }
 
   // Of event `e`, the next after `events` others, and of the writes of its address from the `known`-th backwards:
@@ -36,11 +37,12 @@ struct OlderQuestion {
   bool leads_on(const Event& e, std::size_t known, std::uint64_t events, Overtaken overtaken, Plain plain,
                 Report& found) const {
     const auto index = static_cast<std::size_t>(arrives.value_or(events));
-    const bool looks = values != nullptr && e.only_looks();
+    const bool looks = values != nullptr && e.only_looks(), locks = e.kind == Kind::lock;
     const OlderValues& asked = older != nullptr ? *older : *values;
-    const bool waits = looks || arrives || (older != nullptr && older->waits(index));
+    const bool waits = looks || locks || arrives || (older != nullptr && older->waits(index));
     for (; known > 0 && overtaken(e, known, found); --known) {
       const auto w = static_cast<std::size_t>(found.delayed);
+      if (locks && !plain(known)) continue;
       if ((looks || e.kind == Kind::rmw) && asked.would_write(e.thread, index, w) &&
           !(plain(known) && (!looks || overtaken(taking(e), known, found))))
         continue;

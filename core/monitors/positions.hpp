@@ -287,7 +287,7 @@ class Positions {
       slot.plain = plain ? position : written.plain;
       if (counts) writes_[c][position] = slot.last_write;
     }
-    if (e.kind == Kind::lock || c == kNone) return false;
+    if (c == kNone || (e.kind == Kind::lock && !question_.concerns(e))) return false;
     const std::size_t known = past.known.at(hb, c);
     const std::size_t kept_by_tso = std::max(past.known.at(tso, c), flushed.at(tso, c));
     const std::size_t kept_by_pso = std::max(past.known.at(pso, c), flushed.at(pso, c));
@@ -332,7 +332,7 @@ class Positions {
   // Whether it is known at once that nobody wants a report about an event: most overtake something at places that were
   // told before. The report would be about the newest write that leads on.
   TEETOTAL_INLINE bool settled(const Slot& past, std::size_t c, const Event& e) const {
-    if (question_.wanted == nullptr || e.kind == Kind::rmw) return false;
+    if (question_.wanted == nullptr || e.kind == Kind::rmw || e.kind == Kind::lock) return false;
     const Bounds limits = bounds(past, c, e);
     const auto overtaken = [&](std::size_t k) { return limits.models(k) & models_; };
     const auto told = [&](std::size_t k) {

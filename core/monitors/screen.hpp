@@ -91,16 +91,17 @@ class Screen {
 
   // Under which of the models somebody may want a report about any of these writes. The exact monitors report the
   // newest plain store; of a load the newest write or, where waiting is left out, the newest that leads on; of an rmw,
-  // there, any, and of what only looks.
+  // there, any, and of what only looks; of a lock any plain store.
   [[gnu::noinline]] std::uint32_t untold(const Asked& all, const Rumour& rumour, std::uint32_t models) const {
     const Event& e = rumour.knows;
     const std::uint32_t previous = all.event(rumour.previous).location;
-    const bool leads = e.only_looks() || (older_ != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw));
+    const bool locks = e.kind == Kind::lock;
+    const bool leads = locks || e.only_looks() || (older_ != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw));
     std::uint32_t left = 0;
     for (std::int32_t w = rumour.write, older = w; w > rumour.looked; w = older) {
       older = all.link(w).source;
       const Event& write = all.event(w);
-      if (e.kind != Kind::ld && !leads && write.kind != Kind::st) continue;
+      if (e.kind != Kind::ld && (locks || !leads) && write.kind != Kind::st) continue;
       const std::uint32_t unknown = models & ~wanted_->known(write.location, previous, e.location);
       if (!leads) return unknown;
       if (unknown == 0 && older <= rumour.looked) break;  // whether it leads on or not

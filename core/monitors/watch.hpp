@@ -111,7 +111,7 @@ class Watch {
     std::size_t shared = 0;                       // what the executions since the one that it saw last share with that
   };
 
-  // Behind the last event that may decide something: it is no fence, no lock, and no unlock where no plain store ever
+  // Behind the last event that may decide something: it is no fence, and no lock or unlock where no plain store ever
   // was, since only a store can be overtaken.
   std::size_t end_of_decisive(std::span<const Event> execution, std::size_t shared, std::span<const Event> waiting) {
     for (; noted_ < execution.size(); ++noted_) {
@@ -121,8 +121,9 @@ class Watch {
       stored_[event.address] = true;
     }
     const auto decides_nothing = [&](const Event& event) {
-      if (is_fence(event.kind) || event.kind == Kind::lock) return true;
-      return event.kind == Kind::unlock && (event.address >= stored_.size() || !stored_[event.address]);
+      if (is_fence(event.kind)) return true;
+      const bool mutex = event.kind == Kind::lock || event.kind == Kind::unlock;
+      return mutex && (event.address >= stored_.size() || !stored_[event.address]);
     };
     std::size_t end = execution.size();
     if (waiting.empty())

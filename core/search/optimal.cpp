@@ -207,7 +207,7 @@ void OptimalSearch::races_with(const Event& event, std::size_t index, std::int32
   if (hearsay_ != nullptr) {
     const bool written = it != accesses.rend();
     hearsay_->follow(index, {previous, written ? static_cast<std::int32_t>(*it) : monitors::Hearsay::kNone, false});
-    if (written && !looked && event.kind != Kind::lock && is_news(event, previous))
+    if (written && !looked && (event.kind != Kind::lock || system_.stores_to_locks) && is_news(event, previous))
       hear(event, static_cast<std::int32_t>(index), previous, it, hearsay_->rumours);
   }
   if (ordered) return;

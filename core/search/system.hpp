@@ -81,6 +81,9 @@ class System : public monitors::OlderValues {
   virtual void uses_after(std::uint32_t /*thread*/, std::size_t /*end*/) {}
   bool lives_end = false;
 
+  // Whether some execution has stored to what is locked (it was initialised, or destroyed): a lock can overtake that.
+  bool stores_to_locks = false;
+
   // Whether a thread has stopped where it would have gone on in another order of independent steps. Then a plan may
   // have steps of it that are not possible: whatever comes behind these is left out.
   virtual bool stopped_early(std::uint32_t /*thread*/) const { return false; }

@@ -281,6 +281,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   if (relaxed()) step.event.also = next.also = which_own(step);
   if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
   if (operation.tag <= Tag::vector && !fence) note_data_races(number, operation.cell);
+  stores_to_locks |= operation.kind == Kind::st && (operation.tag == Tag::mutex || operation.tag == Tag::rwlock);
   if (operation.verb == Verb::try_lock && operation.tag == Tag::mutex)
     process.restart |= locking_together.note_trying(reinterpret_cast<const void*>(operation.address));
   process.step = static_cast<std::int32_t>(index);
