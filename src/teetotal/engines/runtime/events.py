@@ -280,14 +280,14 @@ def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: Model
         if kind is Kind.LD:
             value = old
         elif kind is Kind.ST:
-            value = new
+            value = new if tag != Tag.MUTEX else 0  # to the machine one that is free: who locks what is none fails
         elif kind.is_atomic:
             if kind is Kind.RMW:
                 read, value = old, new if wrote else None
             else:
                 value, read = (1, 0) if kind is Kind.LOCK else (0, 1)
         if not kind.is_fence:
-            mutex = kind in (Kind.LOCK, Kind.UNLOCK)
+            mutex = kind in (Kind.LOCK, Kind.UNLOCK) or (kind is Kind.ST and tag == Tag.MUTEX)
             initial.setdefault(called[cell], int(kind is Kind.UNLOCK) if mutex else old)
         if said := words.told(Verb(row.verb), called.get(cell, ""), old, new, bool(wrote) and old != new):
             spoken[EventId(thread, index)] = said
