@@ -3,6 +3,7 @@ often as it does it, and a bound that the user gives counts rounds, whatever a r
 
 from __future__ import annotations
 
+from math import comb
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,27 @@ int main(void) { pthread_t t; pthread_create(&t, 0, polls, 0); y = 1; pthread_jo
     result = check(Source((str(file),)), CheckOptions(models=(model,), goal="safe", seconds=60))
     assert any("cut after 10 rounds" in note for note in result.notes)
     assert not any("time" in note for note in result.notes)
+
+
+def test_rounds_are_counted_of_steps_that_are_not_run_too(tmp_path: Path) -> None:
+    """Executions by formula: main's last addition comes behind j of ten, and then what it reads is one of the stores behind
+    that, or the last one before."""
+    file = tmp_path / "known.c"
+    file.write_text(
+        """
+#include <pthread.h>
+static volatile int x, y;
+static void add(void) { __atomic_fetch_add(&x, 1, __ATOMIC_SEQ_CST); }
+static void *adds(void *p) { for (;;) { add(); y = 1; } return p; }
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, adds, 0);
+  for (int i = 0; i < 6; i++) add();
+  int r = y;
+  (void)r;
+  pthread_join(t, 0);
+}
+"""
+    )
+    result = check(Source((str(file),)), CheckOptions(models=("tso",), triage=0))
+    assert result.executions == 11 + sum(comb(5 + j, 5) * (12 - j) for j in range(1, 11))
