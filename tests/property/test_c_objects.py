@@ -16,7 +16,7 @@ from amounts import some
 from c_letters import ACCESSES
 from c_programs import compiled, explore, reported
 from explicit_states import replaced
-from teetotal.answers.events import ModelName
+from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
@@ -447,3 +447,38 @@ def test_who_sees_the_flag_before_the_lock_is_initialised(
         assert answer.verdict is verdict
         if verdict is Verdict.VIOLATION:
             assert "that T0 holds" in str(answer)
+
+
+AGAIN = """
+#include <stdatomic.h>
+static _Atomic(pthread_mutex_t *) shared; static pthread_mutex_t own; static volatile int ready;
+static void *f(void *p) { BEGINS; return p; }
+int main(void) {
+  pthread_t t; pthread_create(&t, 0, f, 0);
+  pthread_mutex_t *m = ready ? &own : atomic_load_explicit(&shared, memory_order_relaxed);
+  if (m) { pthread_mutex_lock(m); pthread_mutex_unlock(m); }
+  pthread_join(t, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("mutex", ["fence", "rmw"])
+@pytest.mark.parametrize(
+    "begins",
+    [
+        "pthread_mutex_t *m = malloc(sizeof *m); pthread_mutex_init(m, 0);"
+        " atomic_store_explicit(&shared, m, memory_order_relaxed)",
+        "pthread_mutex_init(&own, 0); pthread_mutex_lock(&own); pthread_mutex_unlock(&own); pthread_mutex_destroy(&own);"
+        " pthread_mutex_init(&own, 0); ready = 1",
+    ],
+    ids=["heap", "destroyed"],
+)
+def test_what_is_locked_before_it_is_a_mutex_is_replayed(
+    begins: str, mutex: Literal["fence", "rmw"], tmp_path: Path
+) -> None:
+    """What lies there by then is no number that the machine knows of a mutex: an internal error."""
+    file = tmp_path / "program.c"
+    file.write_text(HEAD + AGAIN.replace("BEGINS", begins))
+    answer = check(Source((str(file),)), CheckOptions(semantics=Semantics(rmw="address", mutex=mutex)))
+    assert {violation.model for violation in answer.violations} == {"pso"}
+    assert {violation.kind for violation in answer.violations} >= {"robustness"}
