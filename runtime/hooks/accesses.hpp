@@ -71,6 +71,8 @@ inline bool hidden_from_call(Thread& self, std::uintptr_t address, std::uintptr_
                                            bool part = false, bool single = false, Order order = Order::na,
                                            Order failure = Order::na) {
   if (!process.unwatched()) {
+    if (kind == Kind::st && object_bytes.may_meet(address)) [[unlikely]]
+      if (object_bytes.store(self, address, size_of(tag), place)) return;
     self.operation.kind = kind;
     self.operation.writes = writes;
     self.operation.tag = tag;

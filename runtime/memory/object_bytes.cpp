@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
+#include "objects.hpp"
 #include "process.hpp"
 
 namespace teetotal::runtime {
@@ -47,21 +48,36 @@ void ObjectBytes::use(std::uintptr_t object, Tag tag) {
   objects_.insert(used);
   for (std::uintptr_t at = object; at < object + layout_of(tag).size; at += 8) {
     objects_at_[line_of(at)] = true;
-    if (loaded_[line_of(at)] && !process.alone) process.restart = true;
+    if (accessed_[line_of(at)] && !process.alone) process.restart = true;
   }
+}
+
+const ObjectBytes::Object* ObjectBytes::met_by(std::uintptr_t address, std::size_t size) const {
+  const std::uintptr_t block = asked_for(address);
+  for (auto it = objects_.lower_bound({address - kLargest, 0, Tag::byte}); it != objects_.end(); ++it) {
+    if (it->begin >= address + size) return nullptr;
+    if (it->asked_for == block && it->begin + layout_of(it->tag).size > address) return &*it;
+  }
+  return nullptr;
 }
 
 void ObjectBytes::load(std::uintptr_t address, std::size_t size, std::uintptr_t place) const {
   if (process.supposing) return;
-  const std::uintptr_t block = asked_for(address);
-  for (auto it = objects_.lower_bound({address - kLargest, 0, Tag::byte}); it != objects_.end(); ++it) {
-    if (it->begin >= address + size) return;
-    const Layout layout = layout_of(it->tag);
-    if (it->asked_for != block || it->begin + layout.size <= address) continue;
-    if (!callers.empty()) place = callers.teller(place, __builtin_frame_address(0));
-    remarks.unseen.insert({layout.load, place});
-    return;
+  const Object* object = met_by(address, size);
+  if (object == nullptr) return;
+  if (!callers.empty()) place = callers.teller(place, __builtin_frame_address(0));
+  remarks.unseen.insert({layout_of(object->tag).load, place});
+}
+
+bool ObjectBytes::store(Thread& self, std::uintptr_t address, std::size_t size, std::uintptr_t place) const {
+  const Object* object = met_by(address, size);
+  if (object == nullptr || address + size > object->begin + layout_of(object->tag).size) return false;
+  if (address < object->begin) {
+    remarks.unseen.insert({"a store to the beginning of an object to synchronise on, and to what lies before it,", place});
+    return false;
   }
+  if (address == object->begin) begin(self, object->tag, reinterpret_cast<const void*>(address), place);
+  return true;
 }
 
 }  // namespace teetotal::runtime

@@ -14,7 +14,7 @@ from test_c_strengths import LETTERS
 
 from amounts import some
 from c_letters import ACCESSES
-from c_programs import compiled, explore, reported
+from c_programs import COMPILERS, compiled, explore, reported
 from explicit_states import replaced
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.options import CheckOptions
@@ -482,3 +482,72 @@ def test_what_is_locked_before_it_is_a_mutex_is_replayed(
     answer = check(Source((str(file),)), CheckOptions(semantics=Semantics(rmw="address", mutex=mutex)))
     assert {violation.model for violation in answer.violations} == {"pso"}
     assert {violation.kind for violation in answer.violations} >= {"robustness"}
+
+
+ASSIGNED = """
+#include <assert.h>
+static OBJECT l; static volatile int ready;
+static void *f(void *p) { l = (OBJECT)INITIAL; FENCE ready = 1; return p; }
+int main(void) {
+  pthread_t t; pthread_create(&t, 0, f, 0);
+  if (ready) { USES; }
+  pthread_join(t, 0);
+}
+"""
+USES = {
+    "mutex": ("pthread_mutex_t", "PTHREAD_MUTEX_INITIALIZER", "pthread_mutex_lock(&l); pthread_mutex_unlock(&l)"),
+    "tried": (
+        "pthread_mutex_t",
+        "PTHREAD_MUTEX_INITIALIZER",
+        "if (!pthread_mutex_trylock(&l)) { assert(pthread_mutex_trylock(&l)); pthread_mutex_unlock(&l); }",
+    ),
+    "to read": (
+        "pthread_rwlock_t",
+        "PTHREAD_RWLOCK_INITIALIZER",
+        "pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l)",
+    ),
+}
+BUILT = """
+#include <atomic>
+#include <mutex>
+#include <thread>
+struct Counter { std::mutex m; int count = 0; };
+static std::atomic<Counter *> shared;
+int main() {
+  std::thread t([] { shared.store(new Counter, std::memory_order_ORDER); });
+  if (Counter *counter = shared.load(std::memory_order_acquire)) {
+    std::lock_guard<std::mutex> guard(counter->m);
+    counter->count++;
+  }
+  t.join();
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+@pytest.mark.parametrize("name", USES)
+def test_an_assignment_initialises_an_object(
+    name: str, goal: Literal["robust", "safe"], compiler: str, tmp_path: Path
+) -> None:
+    """Its stores conflicted with nothing that is done to the object: who locked it before they came was called safe."""
+    kind, initial, uses = USES[name]
+    text = HEAD + ASSIGNED.replace("OBJECT", kind).replace("INITIAL", initial).replace("USES", uses)
+    file = tmp_path / "program.c"
+    for fence, verdict in (("", Verdict.VIOLATION), ("__atomic_thread_fence(__ATOMIC_RELEASE);", Verdict.SAFE)):
+        file.write_text(text.replace("FENCE", fence))
+        answer = check(Source((str(file),), (), compiler), CheckOptions(goal=goal))
+        assert answer.verdict is verdict
+        if verdict is Verdict.VIOLATION:
+            assert "that T0 holds" in str(answer)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_constructor_initialises_the_mutexes_of_its_object(compiler: str, tmp_path: Path) -> None:
+    file = tmp_path / "program.cc"
+    for order, verdict in (("relaxed", Verdict.VIOLATION), ("release", Verdict.SAFE)):
+        file.write_text(BUILT.replace("ORDER", order))
+        answer = check(Source((str(file),), (), compiler), CheckOptions(models=("tso", "pso", "c11")))
+        assert answer.verdict is verdict
+        assert answer.models["c11"].race_free is (verdict is Verdict.SAFE)
+    assert answer.complete
