@@ -124,14 +124,18 @@ def _family(process: int) -> Iterator[int]:
         yield from _family(child)
 
 
+def _told_of(process: int) -> tuple[str, list[str]]:
+    """What the kernel tells of it: its name, and what follows. One that has ended meanwhile has neither."""
+    try:
+        name, _, fields = Path(f"/proc/{process}/stat").read_text().partition(" (")[2].rpartition(") ")
+    except OSError:
+        return "", []
+    return name, fields.split()
+
+
 def _states(process: int) -> dict[int, str]:
-    found = {}
-    for one in _family(process):
-        try:
-            found[one] = Path(f"/proc/{one}/stat").read_text().rpartition(") ")[2][0]
-        except OSError:
-            continue
-    return found
+    told = {one: _told_of(one)[1] for one in _family(process)}
+    return {one: fields[0] for one, fields in told.items() if fields}
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:
@@ -142,8 +146,8 @@ def _wait_until(condition: Callable[[], bool]) -> None:
 
 
 def _spent(process: int) -> int:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
-    return int(fields[11]) + int(fields[12])
+    _, fields = _told_of(process)
+    return int(fields[11]) + int(fields[12]) if fields else 0
 
 
 def test_ctrl_z_stops_the_explorer_too_and_it_goes_on() -> None:
@@ -155,20 +159,22 @@ def test_ctrl_z_stops_the_explorer_too_and_it_goes_on() -> None:
     ) as process:
 
         def explorer() -> int:
-            named = [
-                one for one in _family(process.pid) if Path(f"/proc/{one}/comm").read_text() == "teetotal-runtim\n"
-            ]
+            named = [one for one in _family(process.pid) if _told_of(one)[0] == "teetotal-runtim"]
             return named[-1] if len(named) > 1 else 0
 
-        _wait_until(lambda: explorer() != 0 and _spent(explorer()) > 10)
-        for _ in range(2):
-            os.killpg(process.pid, signal.SIGTSTP)
-            _wait_until(lambda: set(_states(process.pid).values()) == {"T"})
-            at = {one: _spent(one) for one in _family(process.pid)}
-            os.killpg(process.pid, signal.SIGCONT)
-            _wait_until(lambda at=at: _spent(explorer()) > at.get(explorer(), 0) + 10)  # type: ignore[misc]
-        os.killpg(process.pid, signal.SIGINT)
-        told, _ = process.communicate(timeout=PATIENCE)
+        try:
+            _wait_until(lambda: explorer() != 0 and _spent(explorer()) > 10)
+            for _ in range(2):
+                os.killpg(process.pid, signal.SIGTSTP)
+                _wait_until(lambda: set(_states(process.pid).values()) == {"T"})
+                at = {one: _spent(one) for one in _family(process.pid)}
+                os.killpg(process.pid, signal.SIGCONT)
+                _wait_until(lambda at=at: _spent(explorer()) > at.get(explorer(), 0) + 10)  # type: ignore[misc]
+            os.killpg(process.pid, signal.SIGINT)
+            told, _ = process.communicate(timeout=PATIENCE)
+        except BaseException:  # it would be waited for, and has no end
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         assert process.returncode == 130
         assert '"kind":"robustness"' in told
         assert "stops the process" not in told
