@@ -17,12 +17,11 @@ STORE_BUFFERING = program([st("x", 1), ld("r", "y")], [st("y", 1), ld("r", "x")]
 
 @pytest.fixture
 def states_take_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks for states has no time left afterwards."""
+    """Whoever asks for states has no time for anything."""
     outcomes = interpreted.outcomes
 
     def slow(*given: Any, budget: Budget, **options: Any) -> Any:
-        budget.end()
-        return outcomes(*given, budget=budget, **options)
+        return outcomes(*given, budget=Budget(0.0), **options)
 
     monkeypatch.setattr(interpreted, "outcomes", slow)
 
@@ -52,3 +51,17 @@ def test_a_look_that_was_too_short_is_taken_again(monkeypatch: pytest.MonkeyPatc
     answer = interpreted.check(STORE_BUFFERING, CheckOptions(), Budget(1000))
     assert (answer.verdict, answer.executions, len(asked)) == (Verdict.VIOLATION, 3, 2)
     assert asked[0] == 0.0 < asked[1]
+
+
+def test_states_leave_time_to_tell_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = list[float]()
+    outcomes = interpreted.outcomes
+
+    def asked(*others: Any, budget: Budget, **options: Any) -> Any:
+        given.append(budget.left)
+        return outcomes(*others, budget=budget, **options)
+
+    monkeypatch.setattr(interpreted, "outcomes", asked)
+    interpreted.check(STORE_BUFFERING, CheckOptions(), Budget(1000))
+    assert len(given) == 3
+    assert all(left <= 900 for left in given)

@@ -118,7 +118,7 @@ def answer(
         observation=word if program.condition is not None and (complete or word == "Sometimes") else None,
         positive=positive if program.condition is not None else None,
         negative=negative if program.condition is not None else None,
-        outcomes=[story.named(program, v) for v in sorted(filtered(program, values))],
+        outcomes=story.all_named(program, sorted(filtered(program, values))),
         states=states,
         race_free=race_free,
         portable=portable,

@@ -45,6 +45,8 @@ from teetotal.programs.program import Program
 LOOK = 1.0
 LOOK_SHARE = 0.125
 """Seconds, and of the time that there is, that the first look at executions takes at most."""
+TELLING = 0.1
+"""Of the time, what is kept back from states: there may be half a million outcomes to tell."""
 
 
 def check(program: Program, options: CheckOptions, budget: Budget, *, command: str = "check") -> CheckAnswer:
@@ -74,15 +76,17 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
     )
     look = _first_look(watch, budget) if relaxed and budget.left < math.inf else None
     reached: dict[ModelName, Outcomes] = {}
+    for_states = Budget((1 - TELLING) * budget.left, budget.megabytes, budget.watcher, budget.scale)
     for model in asked:
         reached[model] = outcomes(
             program,
             model,
             options.semantics,
             max_states=options.max_states,
-            budget=budget,
+            budget=for_states,
         )
         if reached[model].interrupted:
+            for_states.end()
             budget.end()
     watched = _whole(watch, look, budget) if relaxed else None
     results: dict[ModelName, ModelAnswer] = {}
@@ -168,7 +172,7 @@ def _model_result(
         observation=word if program.condition is not None and (complete or word == "Sometimes") else None,
         positive=positive if program.condition is not None else None,
         negative=negative if program.condition is not None else None,
-        outcomes=[story.named(program, final) for final in sorted(filtered(program, values))],
+        outcomes=story.all_named(program, sorted(filtered(program, values))),
         states=reached.states,
         triage=triage,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -242,7 +242,12 @@ def broken_final_assertion(program: Program, values: Outcome) -> str:
 
 
 def named(program: Program, values: Outcome) -> dict[str, int]:
-    return {str(what): value for what, value in zip(program.observed, values, strict=True)}
+    return all_named(program, [values])[0]
+
+
+def all_named(program: Program, outcomes: Iterable[Outcome]) -> list[dict[str, int]]:
+    names = [str(what) for what in program.observed]  # once: there may be half a million outcomes
+    return [dict(zip(names, values, strict=True)) for values in outcomes]
 
 
 def replay_of(program: Program, token: str) -> str:
