@@ -234,7 +234,8 @@ def safety_violations(program: Program, model: ModelName, reached: Outcomes, sem
     for failure in reached.failures:
         kind: ViolationKind = "wild access" if failure.wild else "assertion"
         add(failure.schedule, kind, story.failure(program, failure.thread, failure.instruction))
-    broken = (values for values in sorted(reached.values) if not story.final_assertion_holds(program, values))
+    asserted = reached.values if program.final_assertion is not None else ()
+    broken = (values for values in sorted(asserted) if not story.final_assertion_holds(program, values))
     for values in islice(broken, 1):
         add(reached.schedule(values), "final assertion", story.broken_final_assertion(program, values))
         if goals.claims(program):  # which replay takes for an assertion where it is told to
