@@ -73,7 +73,8 @@ bool ObjectBytes::store(Thread& self, std::uintptr_t address, std::size_t size, 
   const Object* object = met_by(address, size);
   if (object == nullptr || address + size > object->begin + layout_of(object->tag).size) return false;
   if (address < object->begin) {
-    remarks.unseen.insert({"a store to the beginning of an object to synchronise on, and to what lies before it,", place});
+    remarks.unseen.insert(
+        {"a store to the beginning of an object to synchronise on, and to what lies before it,", place});
     return false;
   }
   if (address == object->begin) begin(self, object->tag, reinterpret_cast<const void*>(address), place);

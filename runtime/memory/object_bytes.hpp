@@ -2,8 +2,8 @@
 // one in it, `mutex = PTHREAD_MUTEX_INITIALIZER`.
 //
 // What the C library keeps there is not what we keep, and an operation on an object conflicts with no access to its
-// bytes. So a load of them is named, and nothing is proved. Stores are how objects begin: that of the first bytes is one
-// to the object, as if it were initialised by a call, and those of the others belong to it.
+// bytes. So a load of them is named, and nothing is proved. Stores are how objects begin: that of the first bytes is
+// one to the object, as if it were initialised by a call, and those of the others belong to it.
 //
 // Objects are remembered from one execution to the next, since the access may come first in each of them: where
 // something was accessed that turns out to be a part of an object, the search begins again. Memory of the heap may be

@@ -196,9 +196,8 @@ def test_an_interrupt_keeps_what_was_found(events: list[Event], status: int, ver
     )  # more than a pipe and a reader hold: the rest is read
     process.stdin.flush()
     process.send_signal(signal.SIGINT)
-    process.wait(
-        timeout=PATIENCE
-    )  # what it reads has no end: were that closed now, it could be done before it hears of it
+    # What it reads has no end: were that closed now, it could be done before it hears of it.
+    process.wait(timeout=PATIENCE)
     output, errors = process.communicate()
     answer = json.loads(output)
     assert (process.returncode, answer["verdict"], answer["complete"]) == (status, verdict, False)
