@@ -11,8 +11,12 @@ from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.engines import interpreted
+from teetotal.engines.executions import robustness
 
 STORE_BUFFERING = program([st("x", 1), ld("r", "y")], [st("y", 1), ld("r", "x")])
+TWICE = program(
+    [st("x", 1), ld("r", "y"), st("z", 1), ld("s", "w")], [st("y", 1), ld("r", "x"), st("w", 1), ld("s", "z")]
+)
 
 
 @pytest.fixture
@@ -65,3 +69,24 @@ def test_states_leave_time_to_tell_what_was_found(monkeypatch: pytest.MonkeyPatc
     interpreted.check(STORE_BUFFERING, CheckOptions(), Budget(1000))
     assert len(given) == 3
     assert all(left <= 900 for left in given)
+
+
+def test_what_there_is_no_time_to_tell_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One violation of each model is told all the same: without it, a search that is complete would be a proof."""
+    whole = interpreted.robustness(TWICE, ["tso", "pso"])
+    budget = Budget()
+    searched = robustness._core.monitored_search
+
+    def late(*given: Any) -> Any:
+        found = searched(*given)
+        budget.end()
+        return found
+
+    monkeypatch.setattr(robustness._core, "monitored_search", late)
+    hurried = interpreted.robustness(TWICE, ["tso", "pso"], budget=budget)
+    assert all(len(whole.violations[model]) > 1 for model in ("tso", "pso"))
+    assert whole.notes == []
+    assert [len(hurried.violations[model]) for model in ("tso", "pso")] == [1, 1]
+    (note,) = hurried.notes
+    assert int(note.split()[0]) > 0
+    assert note.endswith("more reports of monitors are not told, for want of time; see --time")

@@ -161,7 +161,7 @@ class _Search:
         self.counting = budget.counting("SC executions")
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in relaxed}
         self.races: list[Race] = []
-        self.executions = self.blocked = 0
+        self.executions = self.blocked = self.untold = 0
         self.cuts: list[tuple[int, int, int, int]] = []
         self.interrupted = False
         self.result: Counts
@@ -193,6 +193,9 @@ class _Search:
                 continue
             if racy:
                 self._add_race(weak.race(self.program, triple, schedule, self.semantics, self.whole_races))
+                continue
+            if self.budget.over and self.kept is None and self.violations[self.watching[number].model]:
+                self.untold += 1  # to replay hundreds takes its time, and one of each model is enough to know
                 continue
             for renamed in exchanged(schedule, schedule[triple[0]], schedule[-1], self.twins):
                 found = self._violation(self.watching[number], triple, renamed)
@@ -284,6 +287,8 @@ class _Search:
 
     def notes(self, strategy: Strategy, complete: bool) -> list[str]:
         notes = []
+        if self.untold:
+            notes.append(f"{self.untold:,} more reports of monitors are not told, for want of time; see --time")
         if self.searched is not strategy:
             notes.append(strategies.how_far(self.searched, any(self.violations.values())))
         if self.result.full:
