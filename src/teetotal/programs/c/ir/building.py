@@ -1,0 +1,63 @@
+"""From a source to the assembly of its code with hooks, through LLVM's IR: four runs of clang at most, each a stage.
+
+1. ``-O1 -Xclang -disable-llvm-passes``: the accesses of the abstract machine, in clang's order, with the marks of
+   lifetimes that ``-O0`` leaves out, and without a pass that merges or moves any.
+2. Where the text has coroutines, ``-O0`` lowers them, and does nothing else.
+3. Our own pass.
+4. ``-O0``: what was rewritten becomes code as it stands. Nothing is folded, inlined or moved once hooks are in.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from teetotal.answers.errors import TeetotalError
+from teetotal.programs.c.compilers import is_clang, path_of, run
+from teetotal.programs.c.ir import names
+from teetotal.programs.c.ir.reading import Module
+from teetotal.programs.c.ir.writing import write
+
+FIRST = (
+    "-O1", "-Xclang", "-disable-llvm-passes", "-U__OPTIMIZE__", "-D__NO_INLINE__=1", "-g", "-fPIC", "-fno-builtin",
+    "-fno-omit-frame-pointer", "-fcf-protection=none", "-fno-addrsig", "-Wno-macro-redefined",
+)  # fmt: skip
+"""For the first stage. Macros are those of ``-O0``: what a header makes of ``__OPTIMIZE__`` is another program."""
+LAST = ("-O0", "-fPIC", "-fno-addrsig", "-Wno-override-module", "-Qunused-arguments")
+_COROUTINE = "@llvm.coro.begin"
+
+
+class Seen(NamedTuple):
+    """``unseen`` lists what has no hook."""
+
+    assembly: str
+    unseen: list[str]
+
+
+def clang_for(compiler: Sequence[str]) -> list[str]:
+    """The compiler, if it is clang; otherwise the one that is installed."""
+    if is_clang(list(compiler)):
+        return list(compiler)
+    name = "clang++" if "++" in Path(compiler[0]).name else "clang"
+    if shutil.which(name) is None:
+        raise TeetotalError(f"programs are seen through LLVM's IR with clang, and there is no {name} here")
+    return [name]
+
+
+def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], stem: Path) -> Seen:
+    """``stem``: where files may be written, each with a suffix of its own."""
+    clang = clang_for(compiler)
+    first, rewritten, last = (stem.with_suffix(suffix) for suffix in (".ll", ".hooks.ll", ".s"))
+    run([*clang, *FIRST, *flags, "-S", "-emit-llvm", path_of(file), "-o", str(first)], file)
+    text = first.read_text(errors="surrogateescape")
+    if _COROUTINE in text:
+        run([*clang, "-O0", "-Wno-override-module", "-S", "-emit-llvm", str(first), "-o", str(first)], file)
+        text = first.read_text(errors="surrogateescape")
+    module = Module(text)
+    written = write(module)
+    rewritten.write_text(written.text, errors="surrogateescape")
+    run([*clang, *LAST, "-S", str(rewritten), "-o", str(last)], file)
+    unseen = [names.of_unseen(module, one, file) for one in written.unseen]
+    return Seen(last.read_text(errors="surrogateescape"), list(dict.fromkeys(unseen)))
