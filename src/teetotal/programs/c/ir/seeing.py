@@ -128,9 +128,25 @@ class Seeing:
         except Unreadable:
             return None
 
+    def _follow_addresses(self) -> None:
+        """Finds what is computed from addresses of locals: blocks need not stand in the order in which they run."""
+        more = True
+        while more:
+            more = False
+            for instruction in self.function.instructions:
+                if instruction.result in self.roots or not instruction.result:
+                    continue
+                if (derived := self._derived(instruction)) is not None:
+                    base, whole = derived
+                    more = True
+                    self.roots[instruction.result] = self.roots[base]
+                    if whole and base in self.whole:
+                        self.whole.add(instruction.result)
+
     def _find_private(self) -> set[str]:
+        self._follow_addresses()
         escaped: set[str] = set()
-        for instruction in self.function.instructions:  # definitions come before uses, but for those of phis
+        for instruction in self.function.instructions:
             names = instruction.names
             if not names or instruction.is_debug:
                 continue
@@ -141,39 +157,28 @@ class Seeing:
             if not met:
                 continue
             if (derived := self._derived(instruction)) is not None:
-                base, whole = derived
-                self.roots[instruction.result] = self.roots[base]
-                if whole and base in self.whole:
-                    self.whole.add(instruction.result)
-                met.remove(base)
+                met.remove(derived[0])
             else:
                 for name in self._harmless(instruction, told):
                     if name in met:
                         met.remove(name)
             escaped.update(self.roots[name] for name in met)
-        phis = {
-            self.roots[name]
-            for instruction in self.function.instructions
-            if instruction.opcode == "phi"
-            for name in instruction.names
-            if name in self.roots
-        }
-        return set(self.memory) - escaped - phis
+        return set(self.memory) - escaped
 
     def _derived(self, instruction: Instruction) -> tuple[str, bool] | None:
         """The address that it computes another one from, and whether that is the same."""
-        if instruction.opcode in ("bitcast", "freeze", "addrspacecast"):
-            source = VALUE.findall(instruction.body)
-            return (source[0], True) if source and source[0] in self.roots else None
-        if instruction.opcode == "getelementptr":
-            try:
+        try:
+            if instruction.opcode in ("bitcast", "freeze", "addrspacecast"):
+                base, whole = operand(instruction.body.rpartition(" to ")[0] or instruction.body).value, True
+            elif instruction.opcode == "getelementptr":
                 parts = split(without_flags(instruction.body))
                 base = operand(parts[1]).value
-                zero = all(part.rpartition(" ")[2] == "0" for part in parts[2:])
-            except (Unreadable, IndexError):
+                whole = all(part.rpartition(" ")[2] == "0" for part in parts[2:])
+            else:
                 return None
-            return (base, zero) if base in self.roots else None
-        return None
+        except (Unreadable, IndexError):
+            return None
+        return (base, whole) if base in self.roots else None
 
     def _harmless(self, instruction: Instruction, told: Call | None) -> list[str]:
         """Addresses of locals that it uses without letting them out, once for each use."""
