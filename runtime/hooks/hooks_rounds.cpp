@@ -131,6 +131,13 @@ void teetotal_local_ends(FrameRecord* frame, std::uint64_t number) { frame->slot
 
 void teetotal_fresh(std::uintptr_t begin, std::uint64_t size) { fill_fresh(begin, size); }
 
+// A load, which is no half of anything, of a local that nobody else knows: it may see what was never written.
+void teetotal_look_at_own(const std::uint8_t* bytes, std::uint64_t size) {
+  if (process.current == nullptr || !std::all_of(bytes, bytes + size, [](auto byte) { return byte == unwritten.fill; }))
+    return;
+  weigh_unwritten(reinterpret_cast<std::uintptr_t>(bytes), TEETOTAL_PLACE);
+}
+
 // A point: so many words, and so many addresses with sizes of memory, are all that is live in the function.
 void teetotal_round(std::uint64_t base, int words, int ranges, ...) {
   Thread* self = process.current;

@@ -37,7 +37,7 @@ class Hooks:
         """Locals that arguments by value are put into: for the function's beginning."""
 
     def access(self, instruction: Instruction, told: Access) -> None:
-        if told.pointer.type.count in _SEGMENTS:
+        if told.pointer.type.number in _SEGMENTS:
             self.unseen.append((instruction, "an access by a segment register"))
             return
         try:
@@ -110,7 +110,7 @@ class Hooks:
 
     def _wide(self, value: Operand, bits: int, lines: list[str]) -> str:
         """As many bits as the hook takes: odd integers (``_BitInt``, ``i1``) are stored with zeros above them."""
-        if value.type.kind == "integer" and value.type.count < bits:
+        if value.type.kind == "integer" and value.type.number < bits:
             name = self.emitter.name()
             lines.append(f"  {name} = zext {value.type.text} {value.value} to i{bits}")
             return name
@@ -121,7 +121,7 @@ class Hooks:
         place = tail(instruction)
         if not instruction.result:
             lines.append(f"  {call}")
-        elif told.type.kind == "integer" and told.type.count == bits:
+        elif told.type.kind == "integer" and told.type.number == bits:
             lines.append(f"  {instruction.result} = {call}")
         else:
             name = self.emitter.name()
@@ -133,7 +133,8 @@ class Hooks:
         self.emitter.replace(instruction, lines)
 
     def _swap(self, instruction: Instruction, told: Access, bits: int, address: str, lines: list[str]) -> None:
-        assert told.value is not None and told.expected is not None
+        assert told.value is not None
+        assert told.expected is not None
         emitter, place, word = self.emitter, tail(instruction), f"i{bits}"
         name = f"__tsan_atomic{bits}_compare_exchange_val"
         emitter.declare(name, word, f"{emitter.pointer_type}, {word}, {word}, i32, i32")
@@ -141,12 +142,10 @@ class Hooks:
         value = self._wide(told.value, bits, lines)
         orders = f"i32 {_ORDERS[told.order]}, i32 {_ORDERS[told.failure or 'monotonic']}"
         old, equal, half = emitter.name(), emitter.name(), emitter.name()
-        lines.append(
-            f"  {old} = call {word} @{name}({address}, {word} {expected}, {word} {value}, {orders}){place}"
-        )
+        lines.append(f"  {old} = call {word} @{name}({address}, {word} {expected}, {word} {value}, {orders}){place}")
         lines.append(f"  {equal} = icmp eq {word} {old}, {expected}")
         kind = told.type
-        if kind.kind == "integer" and kind.count == bits:
+        if kind.kind == "integer" and kind.number == bits:
             given = old
         else:
             given = emitter.name()

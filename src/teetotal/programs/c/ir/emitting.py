@@ -69,14 +69,14 @@ class Emitter:
 
     def as_word(self, value: str, kind: Type, lines: list[str]) -> str | None:
         """A value as an ``i64``; None where it is larger."""
-        bits = kind.count if kind.kind == "integer" else 0
+        bits = kind.number if kind.kind == "integer" else 0
         if kind.kind == "integer" and bits <= 64:
             if bits == 64:
                 return value
             name = self.name()
             lines.append(f"  {name} = zext {kind.text} {value} to i64")
             return name
-        if kind.kind == "pointer" and not kind.count:
+        if kind.kind == "pointer" and not kind.number:
             name = self.name()
             lines.append(f"  {name} = ptrtoint {kind.text} {value} to i64")
             return name

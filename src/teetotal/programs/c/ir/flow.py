@@ -55,10 +55,7 @@ class Flow:
             for number, following in enumerate(self.successors)
         ]
         return {
-            one
-            for component in _components(onward)
-            for one in component
-            if len(component) > 1 or one in onward[one]
+            one for component in _components(onward) for one in component if len(component) > 1 or one in onward[one]
         }
 
 

@@ -36,10 +36,14 @@ _LOCATION = re.compile(r", !dbg (!\d+)")
 _TARGETS = re.compile(rf"label (%{NAME})")
 _ATTRIBUTE = re.compile(r"([a-zA-Z_][\w-]*|\"[^\"]*\")(?:=\"[^\"]*\")?")
 _KNOWN_VALUES = frozenset(
-    "true false null undef poison zeroinitializer none getelementptr bitcast inttoptr ptrtoint addrspacecast blockaddress "
-    "dso_local_equivalent no_cfi ptrauth splat add sub mul shl xor and or icmp fcmp select trunc zext sext asm metadata "
-    "extractelement insertelement shufflevector sitofp uitofp fptosi fptoui fptrunc fpext lshr ashr ptrtoaddr".split()
-)
+    (
+        "true", "false", "null", "undef", "poison", "zeroinitializer", "none", "getelementptr", "bitcast",
+        "inttoptr", "ptrtoint", "addrspacecast", "blockaddress", "dso_local_equivalent", "no_cfi", "ptrauth",
+        "splat", "add", "sub", "mul", "shl", "xor", "and", "or", "icmp", "fcmp", "select", "trunc", "zext", "sext",
+        "asm", "metadata", "extractelement", "insertelement", "shufflevector", "sitofp", "uitofp", "fptosi",
+        "fptoui", "fptrunc", "fpext", "lshr", "ashr", "ptrtoaddr",
+    )
+)  # fmt: skip
 """Words with which a value begins. Before it, other words are attributes of it."""
 
 
@@ -103,8 +107,11 @@ class Instruction:
 
 
 _ENDS = frozenset(
-    "ret br switch indirectbr invoke callbr resume catchswitch catchret cleanupret unreachable".split()
-)
+    (
+        "ret", "br", "switch", "indirectbr", "invoke", "callbr", "resume", "catchswitch", "catchret", "cleanupret",
+        "unreachable",
+    )
+)  # fmt: skip
 
 
 class Block:
@@ -263,7 +270,9 @@ class Module:
                 first = at
                 while self._continues(at + 1):
                     at += 1
-                text = line if first == at else " ".join([line, *(one.strip() for one in self.lines[first + 1 : at + 1])])
+                text = (
+                    line if first == at else " ".join([line, *(one.strip() for one in self.lines[first + 1 : at + 1])])
+                )
                 block.instructions.append(Instruction(text, first, at))
             at += 1
         function.last = at
@@ -441,10 +450,10 @@ def access(instruction: Instruction) -> Access | None:
 
 
 class Local(NamedTuple):
-    """An ``alloca``: how many of what type; ``count`` None where only the running program knows."""
+    """An ``alloca``: how many of what type; ``elements`` None where only the running program knows."""
 
     type: Type
-    count: int | None
+    elements: int | None
     alignment: int
 
 

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from teetotal.programs.c.ir.flow import Flow
 from teetotal.programs.c.ir.reading import (
-    VALUE,
     Access,
     Call,
     Function,
@@ -118,7 +117,7 @@ class Seeing:
         for instruction in self.function.instructions:
             if instruction.opcode == "alloca":
                 told = local(instruction)
-                size = self._size(told.type, told.count)
+                size = self._size(told.type, told.elements)
                 found[instruction.result] = Memory(instruction.result, told.type, size, instruction)
         return found
 
@@ -249,9 +248,7 @@ class Seeing:
         circular = flow.circular(clean)
         if not circular:
             return {}
-        wanted = {
-            one.first for number in circular for one in flow.blocks[number].instructions if self.may_read(one)
-        }
+        wanted = {one.first for number in circular for one in flow.blocks[number].instructions if self.may_read(one)}
         return self._live(wanted) if wanted else {}
 
     def may_read(self, instruction: Instruction) -> bool:

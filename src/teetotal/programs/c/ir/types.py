@@ -30,12 +30,12 @@ class Unreadable(TeetotalError):
 
 class Type(NamedTuple):
     """``kind``: ``integer``, ``pointer``, ``array``, ``vector``, ``struct``, ``function``, ``named``, ``target``, or a
-    plain word. ``count``: bits of an integer, elements, the address space of a pointer, 1 for a packed struct.
+    plain word. ``number``: bits of an integer, elements, the address space of a pointer, 1 for a packed struct.
     ``parts``: the types that it is made of; for a function its result, then its parameters."""
 
     kind: str
     text: str
-    count: int = 0
+    number: int = 0
     parts: tuple[Type, ...] = ()
 
 
@@ -186,12 +186,12 @@ class Layout:
     def bits(self, kind: Type) -> int:
         kind = self.resolved(kind)
         if kind.kind == "integer":
-            return kind.count
+            return kind.number
         if kind.kind == "pointer":
-            return 8 * self._pointers.get(kind.count, 8)
+            return 8 * self._pointers.get(kind.number, 8)
         if kind.kind == "vector":
-            return kind.count * self.bits(kind.parts[0])
-        if kind.kind in _PLAIN and _PLAIN[kind.kind]:
+            return kind.number * self.bits(kind.parts[0])
+        if _PLAIN.get(kind.kind):
             return _PLAIN[kind.kind]
         if kind.kind in ("array", "struct"):
             return 8 * self._shape(kind)[0]
@@ -215,7 +215,7 @@ class Layout:
         at = 0
         for part in kind.parts:
             size, alignment = self._shape(part)
-            if not kind.count:
+            if not kind.number:
                 at = -(-at // alignment) * alignment
             result.append(at)
             at += size
@@ -229,14 +229,14 @@ class Layout:
     def _measured(self, kind: Type) -> tuple[int, int]:
         if kind.kind == "array":
             size, alignment = self._shape(kind.parts[0])
-            return kind.count * size, alignment
+            return kind.number * size, alignment
         if kind.kind == "struct":
-            alignment = 1 if kind.count else max((self._shape(part)[1] for part in kind.parts), default=1)
+            alignment = 1 if kind.number else max((self._shape(part)[1] for part in kind.parts), default=1)
             end = self.offsets(kind)[-1] + self._shape(kind.parts[-1])[0] if kind.parts else 0
             return -(-end // alignment) * alignment, alignment
         size = self.store_size(kind)
         if kind.kind == "integer":
-            larger = [bits for bits in sorted(self._integers) if bits >= kind.count]
+            larger = [bits for bits in sorted(self._integers) if bits >= kind.number]
             alignment = self._integers[larger[0] if larger else max(self._integers)]
         elif kind.kind == "vector":
             alignment = self._others.get(f"v{self.bits(kind)}", 1 << max(size - 1, 0).bit_length())

@@ -8,15 +8,29 @@ from teetotal.programs.c.ir.reading import Function, Instruction, Module, access
 from teetotal.programs.c.ir.types import Type, Unreadable, read_type, split
 
 _BINARY = frozenset(
-    "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem fneg freeze".split()
-)
+    (
+        "add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor", "fadd",
+        "fsub", "fmul", "fdiv", "frem", "fneg", "freeze",
+    )
+)  # fmt: skip
 _FLAGS = frozenset(
-    "nuw nsw exact disjoint inbounds nusw fast nnan ninf nsz arcp contract afn reassoc nneg samesign".split()
-)
+    (
+        "nuw", "nsw", "exact", "disjoint", "inbounds", "nusw", "fast", "nnan", "ninf", "nsz", "arcp", "contract",
+        "afn", "reassoc", "nneg", "samesign",
+    )
+)  # fmt: skip
 _CASTS = frozenset(
-    "trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint inttoptr bitcast addrspacecast ptrtoaddr".split()
+    (
+        "trunc", "zext", "sext", "fptrunc", "fpext", "fptoui", "fptosi", "uitofp", "sitofp", "ptrtoint", "inttoptr",
+        "bitcast", "addrspacecast", "ptrtoaddr",
+    )
+)  # fmt: skip
+I1, I64, BYTE, POINTER = (
+    Type("integer", "i1", 1),
+    Type("integer", "i64", 64),
+    Type("integer", "i8", 8),
+    Type("pointer", "ptr"),
 )
-I1, I64, BYTE, POINTER = Type("integer", "i1", 1), Type("integer", "i64", 64), Type("integer", "i8", 8), Type("pointer", "ptr")
 
 
 def without_flags(body: str) -> str:
@@ -57,7 +71,7 @@ class Types:
 
     def _compared(self, instruction: Instruction, body: str) -> Type | None:
         kind = read_type(without_flags(body).partition(" ")[2])[0]
-        return Type("vector", f"<{kind.count} x i1>", kind.count, (I1,)) if kind.kind == "vector" else I1
+        return Type("vector", f"<{kind.number} x i1>", kind.number, (I1,)) if kind.kind == "vector" else I1
 
     def _loaded(self, instruction: Instruction, body: str) -> Type | None:
         told = access(instruction)
@@ -93,7 +107,7 @@ class Types:
         kind = read_type(parts[0])[0]
         for index in operands(",".join(parts[3:])):
             kind = self._inside(kind, index.value)
-        return Type("pointer", f"{kind.text}{_space(base.type)}*", base.type.count, (kind,))
+        return Type("pointer", f"{kind.text}{_space(base.type)}*", base.type.number, (kind,))
 
     def _inside(self, kind: Type, index: str) -> Type:
         kind = self.module.layout.resolved(kind)
@@ -112,7 +126,7 @@ class Types:
     def _shuffled(self, instruction: Instruction, body: str) -> Type | None:
         parts = split(body)
         element, mask = operand(parts[0]).type.parts[0], operand(parts[2]).type
-        return Type("vector", f"<{mask.count} x {element.text}>", mask.count, (element,))
+        return Type("vector", f"<{mask.number} x {element.text}>", mask.number, (element,))
 
     def _first(self, instruction: Instruction, body: str) -> Type | None:
         return operand(split(body)[0]).type
@@ -125,7 +139,7 @@ class Types:
 
 
 def _space(kind: Type) -> str:
-    return f" addrspace({kind.count})" if kind.count else ""
+    return f" addrspace({kind.number})" if kind.number else ""
 
 
 _MAKERS: dict[str, Callable[[Types, Instruction, str], Type | None]] = {

@@ -12,12 +12,14 @@ import re
 from typing import NamedTuple
 
 from teetotal.programs.c.ir.accesses import Hooks
+from teetotal.programs.c.ir.debug import is_of_system
 from teetotal.programs.c.ir.emitting import Emitter, tail
 from teetotal.programs.c.ir.flow import returns_twice
 from teetotal.programs.c.ir.liveness import Liveness
-from teetotal.programs.c.ir.reading import Block, Function, Instruction, Module, Operand
+from teetotal.programs.c.ir.reading import Access, Block, Function, Instruction, Module, Operand, operand
 from teetotal.programs.c.ir.seeing import _LIFETIME, _MEMORY, _NOTHING, Memory, Point, Seeing, called
-from teetotal.programs.c.ir.types import Type
+from teetotal.programs.c.ir.types import Type, split
+from teetotal.programs.c.ir.unwritten import Looks
 
 _PROMISES = re.compile(
     r"(?:^|(?<= ))(?:readnone|readonly|writeonly|argmemonly|inaccessiblememonly|inaccessiblemem_or_argmemonly|nosync|nofree"
@@ -25,11 +27,15 @@ _PROMISES = re.compile(
 )
 """What is false of functions once they call hooks."""
 _KNOWN = frozenset(
-    "ret br switch indirectbr invoke callbr resume unreachable fneg add fadd sub fsub mul fmul udiv sdiv fdiv urem srem "
-    "frem shl lshr ashr and or xor extractelement insertelement shufflevector extractvalue insertvalue alloca load store "
-    "fence cmpxchg atomicrmw getelementptr trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint inttoptr "
-    "bitcast addrspacecast icmp fcmp phi select freeze call va_arg landingpad ptrtoaddr".split()
-)
+    (
+        "ret", "br", "switch", "indirectbr", "invoke", "callbr", "resume", "unreachable", "fneg", "add", "fadd",
+        "sub", "fsub", "mul", "fmul", "udiv", "sdiv", "fdiv", "urem", "srem", "frem", "shl", "lshr", "ashr", "and",
+        "or", "xor", "extractelement", "insertelement", "shufflevector", "extractvalue", "insertvalue", "alloca",
+        "load", "store", "fence", "cmpxchg", "atomicrmw", "getelementptr", "trunc", "zext", "sext", "fptrunc",
+        "fpext", "fptoui", "fptosi", "uitofp", "sitofp", "ptrtoint", "inttoptr", "bitcast", "addrspacecast", "icmp",
+        "fcmp", "phi", "select", "freeze", "call", "va_arg", "landingpad", "ptrtoaddr",
+    )
+)  # fmt: skip
 _INTRINSICS = re.compile(r"llvm\.")
 _FRAME_WORDS = 3
 
@@ -90,6 +96,8 @@ class _Writer:
         self.unseen = unseen
         self.allocated: list[str] = []
         """Locals of ours, for the beginning."""
+        self.entering: list[str] = []
+        self.filling: list[str] = []
         self.spilled: dict[str, str] = {}
 
     def write(self) -> int:
@@ -209,9 +217,7 @@ class _Writer:
     def _local(self, how: str, number: int, memory: Memory, at: Instruction | None) -> list[str]:
         emitter, pointer = self.emitter, self.emitter.pointer_type
         lines: list[str] = []
-        kind = self.seeing.types.of(memory.name)
-        assert kind is not None
-        address = emitter.address(Operand(kind, "", memory.name), lines)
+        address = self._address(memory, lines)
         size = str(memory.size)
         if memory.size is None:
             size = self._dynamic_size(memory, lines)
@@ -223,9 +229,6 @@ class _Writer:
 
     def _dynamic_size(self, memory: Memory, lines: list[str]) -> str:
         assert memory.instruction is not None
-        from teetotal.programs.c.ir.reading import operand
-        from teetotal.programs.c.ir.types import split
-
         told = operand(split(memory.instruction.body)[1])
         wide, name = told.value, self.emitter.name()
         if told.type.text != "i64":
@@ -277,9 +280,7 @@ class _Writer:
             return
         flow = self.seeing.flow
         inside = {
-            number
-            for number, block in enumerate(flow.blocks)
-            if any(one.first in points for one in block.instructions)
+            number for number, block in enumerate(flow.blocks) if any(one.first in points for one in block.instructions)
         }
         circular = flow.circular()
         self.emitter.declare("teetotal_left", "void", "i64")
@@ -309,9 +310,7 @@ class _Writer:
             address = emitter.address(Operand(Type("pointer", to), "", spill), lines)
             ranges += [address, f"i64 {size}"]
         for memory in point.contents:
-            address_type = self.seeing.types.of(memory.name)
-            assert address_type is not None
-            ranges += [emitter.address(Operand(address_type, "", memory.name), lines), f"i64 {memory.size}"]
+            ranges += [self._address(memory, lines), f"i64 {memory.size}"]
         if point.grows:
             stack = emitter.name()
             save = "llvm.stacksave" if "llvm.stacksave.p0" not in self.module.declared else "llvm.stacksave.p0"
@@ -327,38 +326,49 @@ class _Writer:
     # -- locals that nobody else can reach ------------------------------------------------------------------------------
 
     def _private(self) -> None:
-        """Those that may be read before they are written, and those of which a part may be, are filled."""
+        """Those that some way may read before it writes them are filled, and looked at."""
         if not self.seeing.private:
             return
-        fresh = set(Liveness(self.seeing).unwritten())
         starts = self._marks("start")
-        for name in sorted(fresh):
+        fresh: set[str] = set()
+        for name in Liveness(self.seeing).unwritten():
             memory = self.seeing.memory[name]
             if memory.size is None or memory.by_value or not self._in_entry(memory):
                 continue
-            self.filled = True
-            self.allocated_fill(memory, None)
+            fresh.add(name)
+            self.filling += self._fill(memory, None)
             for instruction in starts.get(name, []):
-                self.allocated_fill(memory, instruction)
+                self.emitter.put_behind(instruction.last, self._fill(memory, instruction))
+        if fresh and not is_of_system(self.module, self.function):
+            for instruction, told in Looks(self.seeing, fresh).wanted():
+                self._look(instruction, told)
 
-    def allocated_fill(self, memory: Memory, at: Instruction | None) -> None:
-        emitter, pointer = self.emitter, self.emitter.pointer_type
+    def _fill(self, memory: Memory, at: Instruction | None) -> list[str]:
+        emitter = self.emitter
         lines: list[str] = []
+        address = self._address(memory, lines)
+        emitter.declare("teetotal_fresh", "void", f"{emitter.pointer_type}, i64")
+        place = tail(at) if at is not None else ""
+        return [*lines, f"  call void @teetotal_fresh({address}, i64 {memory.size}){place}"]
+
+    def _look(self, instruction: Instruction, told: Access) -> None:
+        emitter = self.emitter
+        lines: list[str] = []
+        address = emitter.address(told.pointer, lines)
+        size = self.module.layout.store_size(told.type)
+        emitter.declare("teetotal_look_at_own", "void", f"{emitter.pointer_type}, i64")
+        lines.append(f"  call void @teetotal_look_at_own({address}, i64 {size}){tail(instruction)}")
+        emitter.put(instruction.first, lines)
+
+    def _address(self, memory: Memory, lines: list[str]) -> str:
         kind = self.seeing.types.of(memory.name)
         assert kind is not None
-        address = emitter.address(Operand(kind, "", memory.name), lines)
-        emitter.declare("teetotal_fresh", "void", f"{pointer}, i64")
-        place = tail(at) if at is not None else ""
-        lines.append(f"  call void @teetotal_fresh({address}, i64 {memory.size}){place}")
-        if at is None:
-            self.fills = [*getattr(self, "fills", []), *lines]
-        else:
-            emitter.put_behind(at.last, lines)
+        return self.emitter.address(Operand(kind, "", memory.name), lines)
 
     def _begin(self) -> None:
         """Behind the locals with which the function begins."""
         leading = self._leading()
-        lines = [*self.hooks.copies, *self.allocated, *getattr(self, "entering", []), *getattr(self, "fills", [])]
+        lines = [*self.hooks.copies, *self.allocated, *self.entering, *self.filling]
         if not lines:
             return
         first = self.function.blocks[0].instructions[0]
