@@ -28,7 +28,7 @@ from teetotal.programs.c.ir.reading import (
     local,
     operand,
 )
-from teetotal.programs.c.ir.types import Type, Unreadable, split
+from teetotal.programs.c.ir.types import Type, Unreadable, read_type, split
 from teetotal.programs.c.ir.values import Types, without_flags
 
 _GLOBAL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
@@ -65,10 +65,6 @@ class Point(NamedTuple):
     values: list[tuple[str, Type]]
     contents: list[Memory]
     grows: bool
-
-
-def unwrapped(callee: Call) -> str:
-    return callee.name
 
 
 def called(instruction: Instruction) -> Call | None:
@@ -146,12 +142,12 @@ class Seeing:
         self._follow_addresses()
         escaped: set[str] = set()
         for instruction in self.function.instructions:
-            names = instruction.names
-            if not names or instruction.is_debug:
+            if instruction.is_debug:
                 continue
             told = called(instruction)
-            if told is not None and _REACHES_ALL.match(told.name) and not _far_frame(told):
+            if told is not None and _REACHES_ALL.match(told.name):
                 return set()
+            names = instruction.names
             met = [name for name in names if name in self.roots]
             if not met:
                 continue
@@ -284,14 +280,7 @@ class Seeing:
         return Liveness(self).at(wanted)
 
 
-def _far_frame(told: Call) -> bool:
-    """``llvm.frameaddress`` of a caller's frame is no way to this one."""
-    return False
-
-
 def _given_type(attributes: str, pointer: Type) -> Type | None:
-    from teetotal.programs.c.ir.types import read_type
-
     if (found := re.search(r"\bbyval\(", attributes)) is not None:
         return read_type(attributes, found.end())[0]
     return pointer.parts[0] if pointer.parts else None
