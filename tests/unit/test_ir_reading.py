@@ -192,3 +192,18 @@ def test_an_unknown_instruction_is_kept_with_its_names() -> None:
     module = function("  %2 = hyperload i32, ptr %x, wobbly 4\n  ret void", "define void @f(ptr %x)")
     (first, _) = module.functions[0].blocks[0].instructions
     assert (first.opcode, first.names, first.result) == ("hyperload", ["%x"], "%2")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('@s = constant [4 x i8] c"ptr\\00"', False),
+        ("@ptr = global i32* null", False),
+        ("%struct.ptr = type { i32* }", False),
+        ("declare void @f(ptr noundef)", True),
+        ("@p = global ptr @q", True),
+        ('!1 = !{!"ptr", ptr @f}', False),
+    ],
+)
+def test_whether_pointers_are_of_one_type(line: str, expected: bool) -> None:
+    assert Module(line).opaque is expected

@@ -31,6 +31,9 @@ _VARIABLE = re.compile(rf"^(@{NAME}) = (.*)$")
 _GROUP = re.compile(r"^attributes (#\d+) = \{ (.*) \}$")
 _METADATA = re.compile(r"^(![\w.]+) = (.*)$")
 _FUNCTION = re.compile(rf"@({NAME})\(")
+_STRING = re.compile(r'"[^"]*"')
+_POINTER = re.compile(r"(?<![\w@%$.-])ptr(?![\w$.-])")
+"""The one type of pointers, and nothing that has it in its name."""
 _ATTACHED = re.compile(r"(?:, ![A-Za-z_][\w.]* !(?:\d+|\{\}))+$")
 _LOCATION = re.compile(r", !dbg (!\d+)")
 _TARGETS = re.compile(rf"label (%{NAME})")
@@ -215,8 +218,9 @@ class Module:
     @cached_property
     def opaque(self) -> bool:
         """Whether pointers are all of one type."""
-        if re.search(r"\bptr\b", "\n".join(line for line in self.lines if "!" not in line[:1])):
-            return True
+        for line in self.lines:
+            if "ptr" in line and line[:1] not in ("!", ";") and _POINTER.search(_STRING.sub("", line)):
+                return True
         identity = self.metadata.get("!llvm.ident", "")
         said = self.metadata.get(re.sub(r"[!{} ]*(\d+).*", r"!\1", identity), "")
         found = re.search(r"version (\d+)", said)
