@@ -204,7 +204,7 @@ def build(source: Source, directory: Path) -> Path:
 
         if through_ir:
             kept = (lock_together, addresses, deadlines, found[-1])
-            visible = make_visible(compiled, assemble, file, kept, written_by_hand_only=True)
+            visible = make_visible(compiled, assemble, file, kept, compiled=seen.functions)
             assemble(visible.text)
         else:
             visible = make_visible(compiled, assemble, file, passes, handmade=handmade)

@@ -57,15 +57,15 @@ def make_visible(
     passes: tuple[Pass, ...] = (),
     *,
     handmade: bool = False,
-    written_by_hand_only: bool = False,
+    compiled: frozenset[str] | None = None,
 ) -> Visible:
     """``assemble`` makes an object file of assembly; ``file`` is what the compiler made it from, or (``handmade``) what
-    somebody wrote. ``written_by_hand_only``: all but the program's own assembly has its hooks already."""
+    somebody wrote. ``compiled``: functions that have their hooks already, but for the program's own assembly in them."""
     variables = FrameVariables(lambda: assemble(text))
     program = Text(text, handmade=handmade, variables=variables)
     program.attach(Object(assemble(program.labelled)))
     functions = list(program.functions())
-    unseen = _Hooks(program, file, written_by_hand_only).put(functions)
+    unseen = _Hooks(program, file, compiled).put(functions)
     for further in passes:
         further(program, functions)
 
@@ -77,9 +77,9 @@ def make_visible(
 
 
 class _Hooks:
-    def __init__(self, program: Text, file: str, written_by_hand_only: bool) -> None:
+    def __init__(self, program: Text, file: str, compiled: frozenset[str] | None) -> None:
         self.program = program
-        self.written_by_hand_only = written_by_hand_only
+        self.compiled = compiled
         self.file = file
         self.unseen: dict[str, None] = {}
         self.numbers = count()
@@ -92,10 +92,11 @@ class _Hooks:
         for function in functions:
             if self._chooses(function.name):
                 continue
-            if self.written_by_hand_only and not any(item.statement.app for block in function.blocks for item in block):
+            has_hooks = self.compiled is not None and function.name in self.compiled
+            if has_hooks and not any(item.statement.app for block in function.blocks for item in block):
                 continue
             decision = Evaluation(function).decide()
-            if self.written_by_hand_only:
+            if has_hooks:
                 written = [item for item in decision.hooks if item.statement.app]
                 decision = decision._replace(hooks=written, dropped=[], copies=[], singles=[])
             self.calls = any(item.instruction.is_call for block in function.blocks for item in block)
@@ -113,7 +114,7 @@ class _Hooks:
             for block in function.blocks:
                 kept: set[tuple[int, int]] = set()  # registers in which assembly keeps its stack pointer
                 for item in block:
-                    if self.written_by_hand_only and not item.statement.app:
+                    if has_hooks and not item.statement.app:
                         continue
                     oddity = odd_by_hand(item.instruction) if item.statement.app else item.instruction.oddity
                     if oddity:

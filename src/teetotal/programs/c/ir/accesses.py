@@ -21,7 +21,8 @@ _CHANGES = {
     "xor": "fetch_xor", "nand": "fetch_nand",
 }  # fmt: skip
 _SIZES = (1, 2, 4, 8, 16)
-_SEGMENTS = (256, 257, 258)
+_THREAD = 257
+"""The address space that is counted from the thread pointer."""
 _MEMORY = {"memcpy": "__tsan_memcpy", "memmove": "__tsan_memmove", "memset": "__tsan_memset"}
 _GUARD = re.compile(r'@"?_ZGV')
 
@@ -37,8 +38,11 @@ class Hooks:
         """Locals that arguments by value are put into: for the function's beginning."""
 
     def access(self, instruction: Instruction, told: Access) -> None:
-        if told.pointer.type.number in _SEGMENTS:
+        if told.pointer.type.number not in (0, _THREAD):
             self.unseen.append((instruction, "an access by a segment register"))
+            return
+        if "!nontemporal" in instruction.attached and told.kind == "store":
+            self.unseen.append((instruction, "a streaming store"))
             return
         try:
             size = self.layout.store_size(told.type)

@@ -18,7 +18,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.programs.c.compilers import is_clang, path_of, run
 from teetotal.programs.c.ir import names
 from teetotal.programs.c.ir.reading import Module
-from teetotal.programs.c.ir.writing import write
+from teetotal.programs.c.ir.writing import is_naked, write
 
 FIRST = (
     "-O1", "-Xclang", "-disable-llvm-passes", "-U__OPTIMIZE__", "-D__NO_INLINE__=1", "-g", "-fPIC", "-fno-builtin",
@@ -30,9 +30,10 @@ _COROUTINE = "@llvm.coro.begin"
 
 
 class Seen(NamedTuple):
-    """``unseen`` lists what has no hook."""
+    """``functions`` are those of the IR: others are assembly that somebody wrote. ``unseen`` lists what has no hook."""
 
     assembly: str
+    functions: frozenset[str]
     unseen: list[str]
 
 
@@ -59,5 +60,6 @@ def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], stem: 
     written = write(module)
     rewritten.write_text(written.text, errors="surrogateescape")
     run([*clang, *LAST, "-S", str(rewritten), "-o", str(last)], file)
-    unseen = [names.of_unseen(module, one, file) for one in written.unseen]
-    return Seen(last.read_text(errors="surrogateescape"), list(dict.fromkeys(unseen)))
+    unseen = [said for one in written.unseen for said in names.of_unseen(module, one, file)]
+    functions = frozenset(one.name.removeprefix("\\01") for one in module.functions if not is_naked(module, one))
+    return Seen(last.read_text(errors="surrogateescape"), functions, list(dict.fromkeys(unseen)))

@@ -28,7 +28,7 @@ class Emitter:
         return f"%tt.{next(self._numbers)}"
 
     def declare(self, name: str, result: str, parameters: str) -> None:
-        if name not in self.module.declared and name not in self.declared:
+        if name not in self.module.declared and self.module.function(name) is None:
             self.declared[name] = f"declare {result} @{name}({parameters})"
 
     def put(self, at: int, lines: list[str]) -> None:
@@ -45,6 +45,8 @@ class Emitter:
 
     def address(self, pointer: Operand, lines: list[str]) -> str:
         """As hooks take it, with its type; where pointers have types that is one of bytes."""
+        if pointer.type.number:
+            return self._counted_from_thread(pointer, lines)
         if self.module.opaque or pointer.type.text == "i8*":
             return f"{self.pointer_type} {pointer.value}"
         if not pointer.value.startswith("%"):
@@ -52,6 +54,16 @@ class Emitter:
         name = self.name()
         lines.append(f"  {name} = bitcast {pointer.type.text} {pointer.value} to i8*")
         return f"i8* {name}"
+
+    def _counted_from_thread(self, pointer: Operand, lines: list[str]) -> str:
+        """Of memory that is reached by ``%fs``, whose first word says where it begins."""
+        space, begin, offset, at, name = pointer.type.number, *(self.name() for _ in range(4))
+        first = f"ptr addrspace({space})" if self.module.opaque else f"i64 addrspace({space})*"
+        lines.append(f"  {begin} = load i64, {first} null")
+        lines.append(f"  {offset} = ptrtoint {pointer.type.text} {pointer.value} to i64")
+        lines.append(f"  {at} = add i64 {begin}, {offset}")
+        lines.append(f"  {name} = inttoptr i64 {at} to {self.pointer_type}")
+        return f"{self.pointer_type} {name}"
 
     def integer(self, value: Operand, bits: int, lines: list[str]) -> str:
         """A value as the integer that has its bits."""

@@ -227,7 +227,11 @@ class Module:
         return found is not None and int(found.group(1)) >= 15
 
     def function(self, name: str) -> Function | None:
-        return next((one for one in self.functions if one.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Function]:
+        return {one.name: one for one in self.functions}
 
     def _read(self) -> None:
         at = 0

@@ -37,6 +37,8 @@ _KNOWN = frozenset(
     )
 )  # fmt: skip
 _INTRINSICS = re.compile(r"llvm\.")
+_OURS = ("__tsan_", "teetotal_")
+"""What hooks are called."""
 _FRAME_WORDS = 3
 
 
@@ -64,11 +66,14 @@ def write(module: Module) -> Written:
     }
     points = 0
     for function in module.functions:
-        if " available_externally " in f" {function.before_name}" or _is_naked(module, function):
+        if " available_externally " in f" {function.before_name}" or is_naked(module, function):
+            continue
+        if function.name.startswith(_OURS):
+            unseen.append(Unseen(function, None, "which the program defines itself"))
             continue
         if function.name in resolvers:
             if not function.name.endswith(".resolver"):
-                unseen.append(Unseen(function, None, "a function that runs while the program is loaded"))
+                unseen.append(Unseen(function, None, "which runs while the program is loaded"))
             continue
         points += _Writer(emitter, module, function, unseen).write()
     for at, line in enumerate(module.lines):
@@ -84,7 +89,7 @@ def _without_promises(text: str) -> str:
     return text
 
 
-def _is_naked(module: Module, function: Function) -> bool:
+def is_naked(module: Module, function: Function) -> bool:
     return any(re.search(r"\bnaked\b", module.groups.get(one, "")) for one in function.groups)
 
 
