@@ -52,10 +52,9 @@ class Written(NamedTuple):
     text: str
     unseen: list[Unseen]
     points: int
-    hooks: int
 
 
-def write(module: Module) -> Written:
+def write(module: Module, hooks: type[Hooks] = Hooks) -> Written:
     """The module with hooks."""
     emitter = Emitter(module)
     unseen: list[Unseen] = []
@@ -75,12 +74,12 @@ def write(module: Module) -> Written:
             if not function.name.endswith(".resolver"):
                 unseen.append(Unseen(function, None, "which runs while the program is loaded"))
             continue
-        points += _Writer(emitter, module, function, unseen).write()
+        points += _Writer(emitter, function, unseen, hooks).write()
     for at, line in enumerate(module.lines):
         if line.startswith("attributes #") and " = { " in line:
             head, _, rest = line.partition(" = { ")
             emitter.instead[at] = [f"{head} = {{ {_without_promises(rest)}"]
-    return Written(emitter.text(), unseen, points, 0)
+    return Written(emitter.text(), unseen, points)
 
 
 def _without_promises(text: str) -> str:
@@ -94,10 +93,10 @@ def is_naked(module: Module, function: Function) -> bool:
 
 
 class _Writer:
-    def __init__(self, emitter: Emitter, module: Module, function: Function, unseen: list[Unseen]) -> None:
-        self.emitter, self.module, self.function = emitter, module, function
-        self.seeing = Seeing(module, function)
-        self.hooks = Hooks(emitter, self.seeing)
+    def __init__(self, emitter: Emitter, function: Function, unseen: list[Unseen], hooks: type[Hooks]) -> None:
+        self.emitter, self.module, self.function = emitter, emitter.module, function
+        self.seeing = Seeing(self.module, function)
+        self.hooks = hooks(emitter, self.seeing)
         self.unseen = unseen
         self.allocated: list[str] = []
         """Locals of ours, for the beginning."""
