@@ -230,7 +230,7 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "output")
     program.show_output = value == "1";
   else if (name == "rounds")
-    follows_rounds = value == "1";
+    follows_rounds = true, local_states.read_errno(value == "errno");
   else if (name == "own")
     request.own = value;
   else

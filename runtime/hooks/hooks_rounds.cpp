@@ -131,6 +131,14 @@ void teetotal_local_ends(FrameRecord* frame, std::uint64_t number) { frame->slot
 
 void teetotal_fresh(std::uintptr_t begin, std::uint64_t size) { fill_fresh(begin, size); }
 
+// Instructions of the processor.
+void teetotal_mfence() {
+  if (Thread* self = process.current) mfence(*self, TEETOTAL_PLACE);
+}
+void teetotal_sfence() {
+  if (Thread* self = process.current) sfence(*self, TEETOTAL_PLACE);
+}
+
 // A load, which is no half of anything, of a local that nobody else knows: it may see what was never written.
 void teetotal_look_at_own(const std::uint8_t* bytes, std::uint64_t size) {
   if (process.current == nullptr || !std::all_of(bytes, bytes + size, [](auto byte) { return byte == unwritten.fill; }))

@@ -32,6 +32,9 @@ class LocalStates {
   // A file that says where the table is, and whether anything reads errno.
   void read(const std::string& file, std::uintptr_t base);
 
+  // Whether the program, or what it calls, reads errno.
+  void read_errno(bool reads) { reads_errno_ = reads; }
+
   // Of a thread that stands before a read, if that may be part of a loop that only waits; otherwise 0.
   LocalState waiting(const Thread& thread) const {
     if (follows_rounds) return on_its_way(thread);

@@ -202,6 +202,6 @@ def _with_files(program: Path, options: Sequence[str], trust: bool) -> Sequence[
             options = [*options, f"{name}={beside}"]
     if (program.parent / BIT_FIELDS).exists():
         options = [*options, "bit-fields=1"]
-    if (program.parent / ROUNDS).exists():
-        options = [*options, "rounds=1"]
+    if (rounds := program.parent / ROUNDS).exists():
+        options = [*options, f"rounds={rounds.read_text()}"]
     return options

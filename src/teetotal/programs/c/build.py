@@ -52,7 +52,8 @@ runtime/telling/assertions.hpp."""
 RECORDER = "teetotal-record"
 """The library that programs to be recorded are linked with."""
 ROUNDS = "rounds"
-"""Beside the object of a program that was seen through LLVM's IR: an empty file, for runtime/schedule/rounds.hpp."""
+"""Beside the object of a program that was seen through LLVM's IR: whether anything reads errno, for
+runtime/schedule/rounds.hpp."""
 LIVE = "live"
 """Beside the object: where in it the table of what is live begins, and its size, for runtime/schedule/local_state.hpp."""
 
@@ -203,7 +204,7 @@ def build(source: Source, directory: Path) -> Path:
             raise TeetotalError(f"{file}: OpenMP as clang has it ({entry.group()}) is not explored; gcc's is: --cc gcc")
 
         if through_ir:
-            kept = (lock_together, addresses, deadlines, found[-1])
+            kept = (lock_together, addresses, deadlines, bound, found[-1])
             visible = make_visible(compiled, assemble, file, kept, compiled=seen.functions)
             assemble(visible.text)
         else:
@@ -226,7 +227,7 @@ def build(source: Source, directory: Path) -> Path:
     if (asserts := assertions.table(result)) is not None:
         (directory / ASSERTIONS).write_text(f"{asserts.address:x} {asserts.size:x}\n")
     if sees_through_ir():
-        (directory / ROUNDS).touch()
+        (directory / ROUNDS).write_text("errno" if reads_errno(result) else "all")
     if has_bit_fields(result):
         (directory / BIT_FIELDS).touch()
     if addresses.found:

@@ -24,6 +24,19 @@ _SIZES = (1, 2, 4, 8, 16)
 _THREAD = 257
 """The address space that is counted from the thread pointer."""
 _MEMORY = {"memcpy": "__tsan_memcpy", "memmove": "__tsan_memmove", "memset": "__tsan_memset"}
+_FENCES = {"llvm.x86.sse2.mfence": "teetotal_mfence", "llvm.x86.sse.sfence": "teetotal_sfence"}
+_EFFECTS = {
+    "llvm.eh.sjlj.setjmp": ("write", 8, 8),
+    "llvm.eh.sjlj.longjmp": ("read", 0, 24),
+    "llvm.x86.sse3.ldu.dq": ("read", 0, 16),
+    "llvm.x86.avx.ldu.dq.256": ("read", 0, 32),
+    "llvm.x86.sse.stmxcsr": ("write", 0, 4),
+    "llvm.x86.fxsave": ("write", 0, 512),
+    "llvm.x86.fxsave64": ("write", 0, 512),
+}
+"""What intrinsics do to the memory that their first argument points to: how, from where on, how much."""
+_COMPUTES = re.compile(r"\breadnone\b|\bmemory\(none\)")
+_BY_ARGUMENTS = re.compile(r"\bargmemonly\b|\bmemory\(argmem")
 _GUARD = re.compile(r'@"?_ZGV')
 
 
@@ -41,9 +54,8 @@ class Hooks:
         if told.pointer.type.number not in (0, _THREAD):
             self.unseen.append((instruction, "an access by a segment register"))
             return
-        if "!nontemporal" in instruction.attached and told.kind == "store":
+        if "!nontemporal" in instruction.attached and told.kind == "store":  # weaker than any store of the models
             self.unseen.append((instruction, "a streaming store"))
-            return
         try:
             size = self.layout.store_size(told.type)
         except Unreadable:
@@ -181,6 +193,42 @@ class Hooks:
         name = f"__tsan_atomic_{kind}_fence"
         self.emitter.declare(name, "void", "i32")
         self.emitter.replace(instruction, [f"  call void @{name}(i32 {order}){tail(instruction)}"])
+
+    # -- intrinsics ----------------------------------------------------------------------------------------------------
+
+    def intrinsic(self, instruction: Instruction, told: Call) -> None:
+        """One that is none of those that touch nothing: by what is known of it, or named."""
+        if (fence := _FENCES.get(told.name)) is not None:
+            self.emitter.declare(fence, "void", "")
+            self.emitter.replace(instruction, [f"  call void @{fence}(){tail(instruction)}"])
+        elif (effect := _EFFECTS.get(told.name)) is not None:
+            if not self.seeing.is_private(told.arguments[0].value):
+                self._effect(instruction, told.arguments[0], *effect)
+        elif not self._is_computation(told):
+            self.unseen.append((instruction, told.name))
+
+    def _effect(self, instruction: Instruction, pointer: Operand, what: str, offset: int, size: int) -> None:
+        emitter = self.emitter
+        lines: list[str] = []
+        address = emitter.address(pointer, lines)
+        if offset:
+            name = emitter.name()
+            lines.append(f"  {name} = getelementptr i8, {address}, i64 {offset}")
+            address = f"{emitter.pointer_type} {name}"
+        hook = f"__tsan_{what}_range"
+        emitter.declare(hook, "void", f"{emitter.pointer_type}, i64")
+        lines.append(f"  call void @{hook}({address}, i64 {size}){tail(instruction)}")
+        emitter.put(instruction.first, lines)
+
+    def _is_computation(self, told: Call) -> bool:
+        """Whether its declaration says that it touches no memory, and nothing outside."""
+        module = self.seeing.module
+        groups = [*told.groups, *re.findall(r" (#\d+)", module.declared.get(told.name, ""))]
+        if any(_COMPUTES.search(module.groups.get(one, "")) for one in groups):
+            return True
+        pointers = [one.value for one in told.arguments if one.type.kind == "pointer"]
+        reaches_arguments = any(_BY_ARGUMENTS.search(module.groups.get(one, "")) for one in groups)
+        return reaches_arguments and all(self.seeing.is_private(one) for one in pointers)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 

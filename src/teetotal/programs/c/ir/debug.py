@@ -41,5 +41,5 @@ def function_name(module: Module, function: Function) -> str:
 
 
 def is_of_system(module: Module, function: Function) -> bool:
-    """Whether it comes from one of the system's headers."""
-    return file_of(module, function.subprogram).startswith(SYSTEM)
+    """Whether it comes from one of the system's headers: those that compilers bring along have no debugging information."""
+    return not function.subprogram or file_of(module, function.subprogram).startswith(SYSTEM)

@@ -37,8 +37,8 @@ _LIFETIME = re.compile(r"llvm\.lifetime\.(start|end)\b")
 _NOTHING = re.compile(
     r"llvm\.(dbg\.|lifetime\.|expect|assume|donothing|sideeffect|annotation|var\.annotation|ptr\.annotation|invariant\."
     r"|launder\.|strip\.|objectsize|is\.constant|experimental\.noalias|threadlocal\.address|stacksave|stackrestore"
-    r"|returnaddress|frameaddress|va_start|va_end|va_copy|eh\.|prefetch|[us](?:add|sub|mul)\.(?:with|sat)|bswap|ctpop|ct[lt]z"
-    r"|fabs|sqrt|fma|floor|ceil|trunc|rint|round|copysign|[us]?(?:min|max)|abs|fsh[lr]|trap|debugtrap|load\.relative)"
+    r"|returnaddress|frameaddress|va_start|va_end|va_copy|eh\.typeid|eh\.unwind|eh\.dwarf|prefetch|[us](?:add|sub|mul)\.(?:with|sat)|bswap|ctpop|ct[lt]z"
+    r"|fabs|sqrt|fma|floor|ceil|trunc|rint|round|copysign|[us]?(?:min|max)|abs|fsh[lr]|trap|debugtrap|x86\.[\w.]*(?:clflush|clwb|cldemote|fence|pause))"
 )
 """Intrinsics that read nothing that others write."""
 _REACHES_ALL = re.compile(

@@ -36,7 +36,6 @@ _KNOWN = frozenset(
         "fcmp", "phi", "select", "freeze", "call", "va_arg", "landingpad", "ptrtoaddr",
     )
 )  # fmt: skip
-_INTRINSICS = re.compile(r"llvm\.")
 _OURS = ("__tsan_", "teetotal_")
 """What hooks are called."""
 _FRAME_WORDS = 3
@@ -153,11 +152,10 @@ class _Writer:
         elif told.name.startswith("llvm.stackrestore"):
             self.emitter.declare("teetotal_frame_ends", "void", "")
             self.emitter.put_behind(instruction.last, [f"  call void @teetotal_frame_ends(){tail(instruction)}"])
-        elif _INTRINSICS.match(told.name) and _NOTHING.match(told.name) is None:
-            if any(one.type.kind == "pointer" and not self.seeing.is_private(one.value) for one in told.arguments):
-                self.hooks.unseen.append((instruction, f"{told.name}"))
-        else:
+        elif not told.name.startswith("llvm."):
             self.hooks.by_value(instruction, told)
+        elif "fence" in told.name or _NOTHING.match(told.name) is None:
+            self.hooks.intrinsic(instruction, told)
 
     # -- the record of the frame ---------------------------------------------------------------------------------------
 
@@ -214,7 +212,7 @@ class _Writer:
         for instruction in self.function.blocks[0].instructions:
             if instruction.opcode == "alloca":
                 found.append(instruction)
-            elif not (instruction.is_debug or (instruction.opcode in ("call", "bitcast") and found)):
+            elif not instruction.is_debug:
                 break
         return [one for one in found if self.seeing.memory[one.result].size is not None]
 
@@ -337,10 +335,13 @@ class _Writer:
         fresh: set[str] = set()
         for name in Liveness(self.seeing).unwritten():
             memory = self.seeing.memory[name]
-            if memory.size is None or memory.by_value or not self._in_entry(memory):
+            if memory.size is None or memory.by_value or memory.instruction is None:
                 continue
             fresh.add(name)
-            self.filling += self._fill(memory, None)
+            if self._in_entry(memory):
+                self.filling += self._fill(memory, None)
+            else:
+                self.emitter.put_behind(memory.instruction.last, self._fill(memory, None))
             for instruction in starts.get(name, []):
                 self.emitter.put_behind(instruction.last, self._fill(memory, instruction))
         if fresh and not is_of_system(self.module, self.function):
