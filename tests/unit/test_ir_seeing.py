@@ -105,7 +105,7 @@ def test_only_what_is_live_belongs_to_a_point() -> None:
     seeing = seen(LOOP, "define void @f(i32 %k)")
     (point,) = seeing.points.values()
     assert [name for name, _ in point.values] == ["%k"]
-    assert [one.name for one in point.contents] == ["%n"]
+    assert [one.memory.name for one in point.contents] == ["%n"]
     assert not point.grows
 
 
@@ -122,7 +122,7 @@ def test_what_has_no_type_that_is_known_leaves_no_point() -> None:
 def test_all_private_is_live_where_something_returns_twice() -> None:
     body = "  %j = call i32 @_setjmp(ptr @x)\n"
     seeing = seen(body + LOOP, "define void @f(i32 %k)")
-    assert [one.name for one in next(iter(seeing.points.values())).contents] == ["%dead", "%n"]
+    assert [one.memory.name for one in next(iter(seeing.points.values())).contents] == ["%dead", "%n"]
 
 
 def test_the_stack_may_grow_on_the_way_round() -> None:
@@ -137,3 +137,20 @@ def test_what_some_way_may_read_before_it_writes_it() -> None:
         "define void @f(i1 %k)",
     )
     assert Liveness(seeing).unwritten() == ["%a"]
+
+
+def test_only_those_bytes_are_live_that_are_read() -> None:
+    body = LOOP.replace("  %n = alloca i32", "  %n = alloca [3 x i32]").replace(
+        "store i32 0, ptr %n", "%m = getelementptr [3 x i32], ptr %n, i64 0, i64 2\n  store i32 0, ptr %m"
+    )
+    body = body.replace("load i32, ptr %n", "load i16, ptr %m").replace("add i32 %2", "zext i16 %2 to i32")
+    seeing = seen(body.replace("zext i16 %2 to i32, 1", "zext i16 %2 to i32"), "define void @f(i32 %k)")
+    (point,) = seeing.points.values()
+    assert [(one.memory.name, one.begin, one.end) for one in point.contents] == [("%n", 8, 10)]
+
+
+def test_an_index_that_only_the_program_knows_may_read_all() -> None:
+    body = LOOP.replace("  %n = alloca i32", "  %n = alloca [3 x i32]")
+    body = body.replace("  %2 = load i32, ptr %n", "  %m = getelementptr i32, ptr %n, i32 %1\n  %2 = load i32, ptr %m")
+    (point,) = seen(body, "define void @f(i32 %k)").points.values()
+    assert [(one.begin, one.end) for one in point.contents] == [(0, 12)]

@@ -32,9 +32,9 @@ from teetotal.programs.c.ir.types import Type, Unreadable, read_type, split
 from teetotal.programs.c.ir.values import Types, without_flags
 
 _GLOBAL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
-_MEMORY = re.compile(r"llvm\.(memcpy|memmove|memset)\.(?!element)")
-_LIFETIME = re.compile(r"llvm\.lifetime\.(start|end)\b")
-_NOTHING = re.compile(
+MEMORY = re.compile(r"llvm\.(memcpy|memmove|memset)\.(?!element)")
+LIFETIME = re.compile(r"llvm\.lifetime\.(start|end)\b")
+NOTHING = re.compile(
     r"llvm\.(dbg\.|lifetime\.|expect|assume|donothing|sideeffect|annotation|var\.annotation|ptr\.annotation|invariant\."
     r"|launder\.|strip\.|objectsize|is\.constant|experimental\.noalias|threadlocal\.address|stacksave|stackrestore"
     r"|returnaddress|frameaddress|va_start|va_end|va_copy|eh\.typeid|eh\.unwind|eh\.dwarf|prefetch|[us](?:add|sub|mul)\.(?:with|sat)|bswap|ctpop|ct[lt]z"
@@ -59,11 +59,19 @@ class Memory(NamedTuple):
     by_value: bool = False
 
 
+class Part(NamedTuple):
+    """Of a local: bytes from ``begin`` up to ``end``."""
+
+    memory: Memory
+    begin: int
+    end: int
+
+
 class Point(NamedTuple):
     """``values`` and ``contents`` are live there. ``grows``: the stack may grow on the way round."""
 
     values: list[tuple[str, Type]]
-    contents: list[Memory]
+    contents: list[Part]
     grows: bool
 
 
@@ -93,8 +101,8 @@ class Seeing:
         self.memory = self._locals()
         self.roots: dict[str, str] = {name: name for name in self.memory}
         """From each value that is an address in a local to that local."""
-        self.whole: set[str] = set(self.memory)
-        """Those of them that are the beginning of it."""
+        self.offsets: dict[str, int | None] = dict.fromkeys(self.memory, 0)
+        """Where in it they lie, in bytes; None where only the running program knows."""
         self.private = self._find_private()
 
     @cached_property
@@ -132,11 +140,12 @@ class Seeing:
                 if instruction.result in self.roots or not instruction.result:
                     continue
                 if (derived := self._derived(instruction)) is not None:
-                    base, whole = derived
+                    base, distance = derived
                     more = True
                     self.roots[instruction.result] = self.roots[base]
-                    if whole and base in self.whole:
-                        self.whole.add(instruction.result)
+                    begin = self.offsets[base]
+                    known = begin is not None and distance is not None
+                    self.offsets[instruction.result] = begin + distance if known else None  # type: ignore[operator]
 
     def _find_private(self) -> set[str]:
         self._follow_addresses()
@@ -160,20 +169,38 @@ class Seeing:
             escaped.update(self.roots[name] for name in met)
         return set(self.memory) - escaped
 
-    def _derived(self, instruction: Instruction) -> tuple[str, bool] | None:
-        """The address that it computes another one from, and whether that is the same."""
+    def _derived(self, instruction: Instruction) -> tuple[str, int | None] | None:
+        """The address that it computes another one from, and how far that lies behind it."""
         try:
             if instruction.opcode in ("bitcast", "freeze", "addrspacecast"):
-                base, whole = operand(instruction.body.rpartition(" to ")[0] or instruction.body).value, True
-            elif instruction.opcode == "getelementptr":
-                parts = split(without_flags(instruction.body))
-                base = operand(parts[1]).value
-                whole = all(part.rpartition(" ")[2] == "0" for part in parts[2:])
-            else:
+                base, distance = operand(instruction.body.rpartition(" to ")[0] or instruction.body).value, 0
+                return (base, distance) if base in self.roots else None
+            if instruction.opcode != "getelementptr":
                 return None
+            parts = split(without_flags(instruction.body))
+            base = operand(parts[1]).value
         except (Unreadable, IndexError):
             return None
-        return (base, whole) if base in self.roots else None
+        return (base, self._distance(parts)) if base in self.roots else None
+
+    def _distance(self, parts: list[str]) -> int | None:
+        """What a ``getelementptr`` adds; None where that is not known."""
+        layout = self.module.layout
+        try:
+            kind = read_type(parts[0])[0]
+            indices = [int(operand(part).value) for part in parts[2:]]
+            distance = indices[0] * layout.size(kind)
+            for index in indices[1:]:
+                kind = layout.resolved(kind)
+                if kind.kind == "struct":
+                    distance += layout.offsets(kind)[index]
+                    kind = kind.parts[index]
+                else:
+                    kind = kind.parts[0]
+                    distance += index * layout.size(kind)
+        except (Unreadable, IndexError, ValueError):
+            return None
+        return distance
 
     def _harmless(self, instruction: Instruction, told: Call | None) -> list[str]:
         """Addresses of locals that it uses without letting them out, once for each use."""
@@ -183,9 +210,9 @@ class Seeing:
             return instruction.names
         if told is None or told.is_assembly:
             return []
-        if told.name.startswith("llvm.dbg.") or _LIFETIME.match(told.name):
+        if told.name.startswith("llvm.dbg.") or LIFETIME.match(told.name):
             return instruction.names
-        if _MEMORY.match(told.name):
+        if MEMORY.match(told.name):
             return [one.value for one in told.arguments[:2]]
         return [one.value for one in told.arguments if re.search(r"\bbyval\b", one.attributes)]
 
@@ -257,9 +284,9 @@ class Seeing:
             return instruction.is_call
         if told.is_assembly:
             return not told.callee.startswith(('asm sideeffect ""', 'asm ""'))
-        if _MEMORY.match(told.name):
+        if MEMORY.match(told.name):
             return not told.name.startswith("llvm.memset") and not self.is_private(told.arguments[1].value)
-        return _NOTHING.match(told.name) is None
+        return NOTHING.match(told.name) is None
 
     def _stores(self, instruction: Instruction) -> bool:
         """Whether whoever comes through it has stored something that others may see, whatever it was. A plain store by a

@@ -17,7 +17,7 @@ from teetotal.programs.c.ir.emitting import Emitter, tail
 from teetotal.programs.c.ir.flow import returns_twice
 from teetotal.programs.c.ir.liveness import Liveness
 from teetotal.programs.c.ir.reading import Access, Block, Function, Instruction, Module, Operand, operand
-from teetotal.programs.c.ir.seeing import _LIFETIME, _MEMORY, _NOTHING, Memory, Point, Seeing, called
+from teetotal.programs.c.ir.seeing import LIFETIME, MEMORY, NOTHING, Memory, Point, Seeing, called
 from teetotal.programs.c.ir.types import Type, split
 from teetotal.programs.c.ir.unwritten import Looks
 
@@ -147,14 +147,14 @@ class _Writer:
             return
         if told.is_assembly:
             return
-        if (kind := _MEMORY.match(told.name)) is not None:
+        if (kind := MEMORY.match(told.name)) is not None:
             self.hooks.copy(instruction, told, kind.group(1))
         elif told.name.startswith("llvm.stackrestore"):
             self.emitter.declare("teetotal_frame_ends", "void", "")
             self.emitter.put_behind(instruction.last, [f"  call void @teetotal_frame_ends(){tail(instruction)}"])
         elif not told.name.startswith("llvm."):
             self.hooks.by_value(instruction, told)
-        elif "fence" in told.name or _NOTHING.match(told.name) is None:
+        elif "fence" in told.name or NOTHING.match(told.name) is None:
             self.hooks.intrinsic(instruction, told)
 
     # -- the record of the frame ---------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class _Writer:
         found: dict[str, list[Instruction]] = {}
         for instruction in self.function.instructions:
             told = called(instruction)
-            if told is not None and (mark := _LIFETIME.match(told.name)) is not None and mark.group(1) == which:
+            if told is not None and (mark := LIFETIME.match(told.name)) is not None and mark.group(1) == which:
                 root = self.seeing.roots.get(told.arguments[-1].value, "")
                 found.setdefault(root, []).append(instruction)
         return found
@@ -311,8 +311,13 @@ class _Writer:
             lines.append(f"  store {kind.text} {name}, {to} {spill}")
             address = emitter.address(Operand(Type("pointer", to), "", spill), lines)
             ranges += [address, f"i64 {size}"]
-        for memory in point.contents:
-            ranges += [self._address(memory, lines), f"i64 {memory.size}"]
+        for memory, begin, end in point.contents:
+            address = self._address(memory, lines)
+            if begin:
+                name = emitter.name()
+                lines.append(f"  {name} = getelementptr i8, {address}, i64 {begin}")
+                address = f"{pointer} {name}"
+            ranges += [address, f"i64 {end - begin}"]
         if point.grows:
             stack = emitter.name()
             save = "llvm.stacksave" if "llvm.stacksave.p0" not in self.module.declared else "llvm.stacksave.p0"
