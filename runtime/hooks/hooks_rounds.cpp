@@ -48,6 +48,7 @@ void note_seen(Thread& self) {
                                              static_cast<std::uint64_t>(operation.verb));
   if (is_fence(operation.kind)) return;
   path = mix(mix(path, operation.address), self.wait.signals);
+  if (operation.kind == Kind::st || operation.kind == Kind::unlock) return;  // it shows its thread nothing
   if (!readable(operation.address) && is_data(operation.tag)) return;
   const Wide seen = seen_by(operation);
   path = mix(mix(path, static_cast<std::uint64_t>(seen)), static_cast<std::uint64_t>(seen >> 64U));
@@ -67,6 +68,7 @@ using namespace teetotal::runtime;  // NOLINT: the hooks below are the whole res
 extern "C" {
 
 void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place);
+void teetotal_parameter_area_begun(std::uintptr_t end);
 void teetotal_parameter_area_ended(std::uintptr_t below, std::uintptr_t parameters, std::uintptr_t place);
 
 // A function begins that has to be followed: its base.
@@ -115,9 +117,10 @@ void teetotal_local_begins(FrameRecord* frame, std::uint64_t number, std::uintpt
   fill_fresh(begin, size);
 }
 
-// One that has been written: a parameter given by value.
+// One that has been written: a parameter given by value, at the end of the caller's frame.
 void teetotal_local_given(FrameRecord* frame, std::uint64_t number, std::uintptr_t begin, std::uint64_t size) {
   frame->slots()[number] = {begin, size};
+  teetotal_parameter_area_begun(begin + (size + kWord - 1) / kWord * kWord);
 }
 
 // One of a size that was not known before. There may be several of one name: then nobody knows all of them.

@@ -21,6 +21,8 @@ _CHANGES = {
     "xor": "fetch_xor", "nand": "fetch_nand",
 }  # fmt: skip
 _SIZES = (1, 2, 4, 8, 16)
+_WORD = 8
+"""Bytes that are loaded and stored at once, but for vectors: wider integers come in parts."""
 _THREAD = 257
 """The address space that is counted from the thread pointer."""
 _MEMORY = {"memcpy": "__tsan_memcpy", "memmove": "__tsan_memmove", "memset": "__tsan_memset"}
@@ -74,7 +76,7 @@ class Hooks:
         address = emitter.address(told.pointer, lines)
         what = "read" if told.kind == "load" else "write"
         alignment = told.alignment or self.layout.alignment(told.type)
-        if size in _SIZES:
+        if size in _SIZES and not (told.type.kind in ("integer", "struct", "array") and size > _WORD):
             loose = alignment < 8 and alignment % size != 0
             name = f"__tsan_{'unaligned_' if loose else ''}{'volatile_' if told.volatile else ''}{what}{size}"
             if loose and size == 1:

@@ -69,10 +69,8 @@ def write(module: Module, hooks: type[Hooks] = Hooks) -> Written:
         if function.name.startswith(_OURS):
             unseen.append(Unseen(function, None, "which the program defines itself"))
             continue
-        if function.name in resolvers:
-            if not function.name.endswith(".resolver"):
-                unseen.append(Unseen(function, None, "which runs while the program is loaded"))
-            continue
+        if function.name in resolvers and function.name.endswith(".resolver"):
+            continue  # the compiler's own, which chooses before any hook is bound
         points += _Writer(emitter, function, unseen, hooks).write()
     for at, line in enumerate(module.lines):
         if line.startswith("attributes #") and " = { " in line:
