@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,15 +18,18 @@ from typing import NamedTuple
 from teetotal.answers.errors import TeetotalError
 from teetotal.programs.c.compilers import is_clang, path_of, run
 from teetotal.programs.c.ir import names
-from teetotal.programs.c.ir.reading import Module
+from teetotal.programs.c.ir.reading import Instruction, Module
+from teetotal.programs.c.ir.seeing import called
 from teetotal.programs.c.ir.writing import is_naked, write
 
 FIRST = (
     "-O1", "-Xclang", "-disable-llvm-passes", "-U__OPTIMIZE__", "-D__NO_INLINE__=1", "-g", "-fPIC", "-fno-builtin",
-    "-fno-omit-frame-pointer", "-fcf-protection=none", "-fno-addrsig", "-Wno-macro-redefined",
+    "-fno-omit-frame-pointer", "-fcf-protection=none", "-fno-addrsig", "-Wno-macro-redefined", "-D_GLIBCXX_TSAN=1",
 )  # fmt: skip
-"""For the first stage. Macros are those of ``-O0``: what a header makes of ``__OPTIMIZE__`` is another program."""
+"""For the first stage. Macros are those of ``-O0``: what a header makes of ``__OPTIMIZE__`` is another program. libstdc++
+looks at the two counts of a shared pointer one by one, as for the compiler's own race detector, and not at both at once."""
 LAST = ("-O0", "-fPIC", "-fno-addrsig", "-Wno-override-module", "-Qunused-arguments")
+_MAY_BE_IN_REGISTER = re.compile(r"[^*=+&~mo{}<>V]")
 _COROUTINE = "@llvm.coro.begin"
 
 
@@ -61,5 +65,20 @@ def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], stem: 
     rewritten.write_text(written.text, errors="surrogateescape")
     run([*clang, *LAST, "-S", str(rewritten), "-o", str(last)], file)
     unseen = [said for one in written.unseen for said in names.of_unseen(module, one, file)]
-    functions = frozenset(one.name.removeprefix("\\01") for one in module.functions if not is_naked(module, one))
+    functions = frozenset(
+        one.name.removeprefix("\\01")
+        for one in module.functions
+        if not (is_naked(module, one) or any(map(_moves_itself, one.instructions)))
+    )
     return Seen(last.read_text(errors="surrogateescape"), functions, list(dict.fromkeys(unseen)))
+
+
+def _moves_itself(instruction: Instruction) -> bool:
+    """Whether it is a piece of assembly beside which clang may load and store by itself, since it keeps in a register what
+    has an address; or one that looks as if it ended sooner than it does. Then all code of the function is looked at."""
+    told = called(instruction)
+    if told is None or not told.is_assembly:
+        return False
+    _, text, _, constraints, *_ = told.callee.split('"')
+    indirect = [one for one in constraints.split(",") if "*" in one]
+    return "APP" in text or any(_MAY_BE_IN_REGISTER.search(one) for one in indirect)

@@ -109,7 +109,7 @@ class _Writer:
         escaped = [one for one in seeing.memory.values() if one.name not in seeing.private]
         pads = [one for one in self.function.instructions if one.opcode == "landingpad"]
         twice = [one for one in self.function.instructions if returns_twice(self.module, one)]
-        followed = bool(points or escaped or pads or twice)
+        followed = bool(points or escaped or pads or twice or self._gives_by_value())
         if followed:
             self._follow(escaped)
             for instruction in (*pads, *twice):
@@ -123,6 +123,15 @@ class _Writer:
         self._begin()
         self.unseen += [Unseen(self.function, one, what) for one, what in self.hooks.unseen]
         return len(points)
+
+    def _gives_by_value(self) -> bool:
+        """Whether it keeps room in its frame for what it gives, which others may know while the call lasts."""
+        return any(
+            "byval" in one.attributes
+            for instruction in self.function.instructions
+            if (told := called(instruction)) is not None
+            for one in told.arguments
+        )
 
     # -- single instructions -------------------------------------------------------------------------------------------
 
