@@ -142,10 +142,11 @@ void teetotal_sfence() {
   if (Thread* self = process.current) sfence(*self, TEETOTAL_PLACE);
 }
 
-// A load, which is no half of anything, of a local that nobody else knows: it may see what was never written.
-void teetotal_look_at_own(const std::uint8_t* bytes, std::uint64_t size) {
-  if (process.current == nullptr || !std::all_of(bytes, bytes + size, [](auto byte) { return byte == unwritten.fill; }))
-    return;
+// A load of a local that nobody else knows: it may see what was never written. `half`: it could be the first half of a
+// store to a bit-field.
+void teetotal_look_at_own(const std::uint8_t* bytes, std::uint64_t size, int half) {
+  if (process.current == nullptr || (half != 0 && unwritten.bit_fields)) return;
+  if (!std::all_of(bytes, bytes + size, [](auto byte) { return byte == unwritten.fill; })) return;
   weigh_unwritten(reinterpret_cast<std::uintptr_t>(bytes), TEETOTAL_PLACE);
 }
 

@@ -16,10 +16,10 @@ from teetotal.programs.c.ir.debug import is_of_system
 from teetotal.programs.c.ir.emitting import Emitter, tail
 from teetotal.programs.c.ir.flow import returns_twice
 from teetotal.programs.c.ir.liveness import Liveness
-from teetotal.programs.c.ir.reading import Access, Block, Function, Instruction, Module, Operand, operand
+from teetotal.programs.c.ir.reading import Block, Function, Instruction, Module, Operand, operand
 from teetotal.programs.c.ir.seeing import LIFETIME, MEMORY, NOTHING, Memory, Point, Seeing, called
 from teetotal.programs.c.ir.types import Type, split
-from teetotal.programs.c.ir.unwritten import Looks
+from teetotal.programs.c.ir.unwritten import Look, Looks
 
 _PROMISES = re.compile(
     r"(?:^|(?<= ))(?:readnone|readonly|writeonly|argmemonly|inaccessiblememonly|inaccessiblemem_or_argmemonly|nosync|nofree"
@@ -356,9 +356,9 @@ class _Writer:
                 self.emitter.put_behind(memory.instruction.last, self._fill(memory, None))
             for instruction in starts.get(name, []):
                 self.emitter.put_behind(instruction.last, self._fill(memory, instruction))
-        if fresh and not is_of_system(self.module, self.function):
-            for instruction, told in Looks(self.seeing, fresh).wanted():
-                self._look(instruction, told)
+        if not is_of_system(self.module, self.function):
+            for look in Looks(self.seeing, fresh).wanted():
+                self._look(look)
 
     def _fill(self, memory: Memory, at: Instruction | None) -> list[str]:
         emitter = self.emitter
@@ -368,14 +368,20 @@ class _Writer:
         place = tail(at) if at is not None else ""
         return [*lines, f"  call void @teetotal_fresh({address}, i64 {memory.size}){place}"]
 
-    def _look(self, instruction: Instruction, told: Access) -> None:
-        emitter = self.emitter
+    def _look(self, look: Look) -> None:
+        emitter, pointer = self.emitter, self.emitter.pointer_type
         lines: list[str] = []
-        address = emitter.address(told.pointer, lines)
-        size = self.module.layout.store_size(told.type)
-        emitter.declare("teetotal_look_at_own", "void", f"{emitter.pointer_type}, i64")
-        lines.append(f"  call void @teetotal_look_at_own({address}, i64 {size}){tail(instruction)}")
-        emitter.put(instruction.first, lines)
+        begin = emitter.address(look.pointer, lines)
+        emitter.declare("teetotal_look_at_own", "void", f"{pointer}, i64, i32")
+        for offset, size in look.parts:
+            address = begin
+            if offset:
+                name = emitter.name()
+                lines.append(f"  {name} = getelementptr i8, {begin}, i64 {offset}")
+                address = f"{pointer} {name}"
+            place = tail(look.instruction)
+            lines.append(f"  call void @teetotal_look_at_own({address}, i64 {size}, i32 {int(look.half)}){place}")
+        emitter.put(look.instruction.first, lines)
 
     def _address(self, memory: Memory, lines: list[str]) -> str:
         kind = self.seeing.types.of(memory.name)
