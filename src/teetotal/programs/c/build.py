@@ -178,6 +178,7 @@ def build(source: Source, directory: Path) -> Path:
             seen = assembly_of(file, compiler, compile_flags, directory / str(number))
             assembly.write_text(seen.assembly, errors="surrogateescape")
             hidden += seen.unseen
+            deadlines.relied_on |= seen.relied_on
         else:
             try:
                 run([*compile_, *_without_registers(file)], file)
@@ -204,7 +205,7 @@ def build(source: Source, directory: Path) -> Path:
             raise TeetotalError(f"{file}: OpenMP as clang has it ({entry.group()}) is not explored; gcc's is: --cc gcc")
 
         if through_ir:
-            kept = (lock_together, addresses, deadlines, bound, found[-1])
+            kept = (lock_together, addresses, bound, found[-1])
             visible = make_visible(compiled, assemble, file, kept, compiled=seen.functions)
             assemble(visible.text)
         else:

@@ -34,11 +34,13 @@ _COROUTINE = "@llvm.coro.begin"
 
 
 class Seen(NamedTuple):
-    """``functions`` are those of the IR: others are assembly that somebody wrote. ``unseen`` lists what has no hook."""
+    """``functions`` are those of the IR: others are assembly that somebody wrote. ``unseen`` lists what has no hook,
+    ``relied_on`` functions that must be the C library's own."""
 
     assembly: str
     functions: frozenset[str]
     unseen: list[str]
+    relied_on: set[str]
 
 
 def clang_for(compiler: Sequence[str]) -> list[str]:
@@ -70,7 +72,7 @@ def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], stem: 
         for one in module.functions
         if not (is_naked(module, one) or any(map(_moves_itself, one.instructions)))
     )
-    return Seen(last.read_text(errors="surrogateescape"), functions, list(dict.fromkeys(unseen)))
+    return Seen(last.read_text(errors="surrogateescape"), functions, list(dict.fromkeys(unseen)), written.relied_on)
 
 
 def _moves_itself(instruction: Instruction) -> bool:

@@ -12,6 +12,7 @@ import re
 from typing import NamedTuple
 
 from teetotal.programs.c.ir.accesses import Hooks
+from teetotal.programs.c.ir.deadlines import quiet_looks, relied_on
 from teetotal.programs.c.ir.debug import is_of_system
 from teetotal.programs.c.ir.emitting import Emitter, tail
 from teetotal.programs.c.ir.flow import returns_twice
@@ -51,6 +52,8 @@ class Written(NamedTuple):
     text: str
     unseen: list[Unseen]
     points: int
+    relied_on: set[str]
+    """Functions that must be the C library's own."""
 
 
 def write(module: Module, hooks: type[Hooks] = Hooks) -> Written:
@@ -63,6 +66,7 @@ def write(module: Module, hooks: type[Hooks] = Hooks) -> Written:
         if " ifunc " in line and (match := re.search(r'@("[^"]*"|[\w.$-]+)$', line)) is not None
     }
     points = 0
+    relied: set[str] = set()
     for function in module.functions:
         if " available_externally " in f" {function.before_name}" or is_naked(module, function):
             continue
@@ -71,12 +75,14 @@ def write(module: Module, hooks: type[Hooks] = Hooks) -> Written:
             continue
         if function.name in resolvers and function.name.endswith(".resolver"):
             continue  # the compiler's own, which chooses before any hook is bound
-        points += _Writer(emitter, function, unseen, hooks).write()
+        writer = _Writer(emitter, function, unseen, hooks)
+        points += writer.write()
+        relied |= writer.relied_on
     for at, line in enumerate(module.lines):
         if line.startswith("attributes #") and " = { " in line:
             head, _, rest = line.partition(" = { ")
             emitter.instead[at] = [f"{head} = {{ {_without_promises(rest)}"]
-    return Written(emitter.text(), unseen, points)
+    return Written(emitter.text(), unseen, points, relied)
 
 
 def _without_promises(text: str) -> str:
@@ -97,6 +103,8 @@ class _Writer:
         self.unseen = unseen
         self.allocated: list[str] = []
         """Locals of ours, for the beginning."""
+        self.quiet = {one.first for one in quiet_looks(self.seeing)}
+        self.relied_on = relied_on(function) if self.quiet else set[str]()
         self.entering: list[str] = []
         self.filling: list[str] = []
         self.spilled: dict[str, str] = {}
@@ -159,6 +167,11 @@ class _Writer:
         elif told.name.startswith("llvm.stackrestore"):
             self.emitter.declare("teetotal_frame_ends", "void", "")
             self.emitter.put_behind(instruction.last, [f"  call void @teetotal_frame_ends(){tail(instruction)}"])
+        elif instruction.first in self.quiet:
+            name = f"teetotal_{told.name}_for_limit"
+            parameters = ", ".join(one.type.text for one in told.arguments)
+            self.emitter.declare(name, told.result.text, parameters)
+            self.emitter.replace(instruction, [instruction.text.replace(f"@{told.name}(", f"@{name}(", 1)])
         elif not told.name.startswith("llvm."):
             self.hooks.by_value(instruction, told)
         elif "fence" in told.name or NOTHING.match(told.name) is None:
