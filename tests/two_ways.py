@@ -1,7 +1,8 @@
 """Checks programs the two ways in which they can be seen, and says where the answers differ.
 
-    python tests/two_ways.py FILE...            one line for each that differs, then how many of which class
-    python tests/two_ways.py --battery c        the programs of the battery, by the compiler that --cc names
+    python tests/two_ways.py FILE...            what differs, then how many programs of which class, and seconds
+
+The battery compares itself: ``TEETOTAL_SEE=ir python -m battery 'clang$'`` prints what is not as it is on record.
 
 Through the compiler's assembly is the old way, through LLVM's IR the new one (docs/explanation/seeing.md). Classes: the
 verdict (the worst), what is named as not seen, the number of executions.
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,10 +91,6 @@ def compare(files: Sequence[str], options: Sequence[str], limit: float) -> Compa
         difference = "executions"
         details = f"{counts(old)}\n  {counts(new)}"
     return Compared(" ".join(files), difference, details, (seconds[0], seconds[1]))
-
-
-def battery(kind: str) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    raise SystemExit(f"--battery {kind} is not there yet")
 
 
 def main() -> None:

@@ -28,16 +28,21 @@ int main(void) {{
 """
 
 
-@pytest.fixture(autouse=True)
-def _through_ir(monkeypatch: pytest.MonkeyPatch) -> None:
+VERSIONS = [f"clang-{version}" for version in (22, 21, 20, 19, 18, 17, 16, 15) if shutil.which(f"clang-{version}")]
+COMPILERS = ["clang", *VERSIONS[:1]]
+"""The system's, and the newest."""
+used: list[str] = []
+
+
+@pytest.fixture(autouse=True, params=COMPILERS)
+def _through_ir(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEETOTAL_SEE", "ir")
+    used[:] = [request.param]
 
 
-def checked(
-    tmp_path: Path, text: str, *, suffix: str = ".c", flags: tuple[str, ...] = (), models: str = "tso"
-) -> CheckAnswer:
-    options = CheckOptions(models=(models,), goal="both", seconds=60, triage=0, shorten=False)  # type: ignore[arg-type]
-    return run(tmp_path, HEAD + text, suffix=suffix, flags=flags, compiler="clang", options=options)
+def checked(tmp_path: Path, text: str, *, suffix: str = ".c", flags: tuple[str, ...] = ()) -> CheckAnswer:
+    options = CheckOptions(models=("tso",), goal="both", seconds=60, triage=0, shorten=False)
+    return run(tmp_path, HEAD + text, suffix=suffix, flags=flags, compiler=used[0], options=options)
 
 
 def kinds(answer: CheckAnswer) -> set[str]:

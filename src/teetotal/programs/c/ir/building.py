@@ -30,6 +30,8 @@ FIRST = (
 looks at the two counts of a shared pointer one by one, as for the compiler's own race detector, and not at both at once."""
 LAST = ("-O0", "-fPIC", "-fno-addrsig", "-Wno-override-module", "-Qunused-arguments")
 _MAY_BE_IN_REGISTER = re.compile(r"[^*=+&~mo{}<>V]")
+_ONLY_GCC = ("-fcoroutines",)
+"""What clang does without being asked."""
 _COROUTINE = "@llvm.coro.begin"
 
 
@@ -56,6 +58,7 @@ def clang_for(compiler: Sequence[str]) -> list[str]:
 def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], stem: Path) -> Seen:
     """``stem``: where files may be written, each with a suffix of its own."""
     clang = clang_for(compiler)
+    flags = [flag for flag in flags if flag not in _ONLY_GCC]
     first, rewritten, last = (stem.with_suffix(suffix) for suffix in (".ll", ".hooks.ll", ".s"))
     run([*clang, *FIRST, *flags, "-S", "-emit-llvm", path_of(file), "-o", str(first)], file)
     text = first.read_text(errors="surrogateescape")
