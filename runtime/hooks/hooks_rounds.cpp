@@ -27,7 +27,15 @@ std::uint64_t hash_own_memory(std::uint64_t hash, std::uintptr_t begin, std::uin
 
 std::uint64_t hash_frames(std::uint64_t hash, Thread& self) {
   self.rounds.blind = false;
+  const std::uintptr_t top = stack_top(self.number);
+  auto below = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   for (FrameRecord* frame = self.rounds.frames; frame != nullptr; frame = frame->caller) {
+    const auto at = reinterpret_cast<std::uintptr_t>(frame);
+    if (at <= below || at >= top) {  // left by a way that nobody told of
+      self.rounds.blind = true;
+      return hash;
+    }
+    below = at;
     self.rounds.blind = self.rounds.blind || frame->blind != 0;
     for (const auto& [begin, size] : frame->slots())
       if (size != 0) hash = hash_own_memory(mix(hash, begin), begin, begin + size, self.number);
@@ -44,8 +52,8 @@ void fill_fresh(std::uintptr_t begin, std::size_t size) {
 void note_seen(Thread& self) {
   const Operation& operation = self.operation;
   std::uint64_t& path = self.rounds.path;
-  path = mix(mix(path, operation.place), static_cast<std::uint64_t>(operation.kind) << 8U |
-                                             static_cast<std::uint64_t>(operation.verb));
+  path = mix(mix(path, operation.place),
+             static_cast<std::uint64_t>(operation.kind) << 8U | static_cast<std::uint64_t>(operation.verb));
   if (is_fence(operation.kind)) return;
   path = mix(mix(path, operation.address), self.wait.signals);
   if (operation.kind == Kind::st || operation.kind == Kind::unlock) return;  // it shows its thread nothing
@@ -59,6 +67,25 @@ void note_seen(Thread& self) {
 void note_read(Thread& self, std::uintptr_t address, std::size_t size) {
   if (readable(address) && readable(address + size - 1))
     self.rounds.path = hash_range(mix(self.rounds.path, address), address, address + size);
+}
+
+void note_memory(Thread& self) {
+  constexpr std::size_t kMost = std::size_t{1} << 22;
+  std::vector<Region> regions;
+  memory.written(regions, process.count);
+  std::size_t size = 0;
+  for (const auto& region : regions) size += region.size;
+  std::uint64_t& path = self.rounds.path;
+  if (size > kMost)
+    path = mix(path, static_cast<std::uint64_t>(process.step));  // it is where it was in no other execution
+  else
+    for (const auto& region : regions) path = hash_range(path, region.begin, region.begin + region.size);
+}
+
+void begin_path(Thread& created) {
+  created.rounds = {};
+  created.rounds.path =
+      mix(reinterpret_cast<std::uintptr_t>(created.routine), reinterpret_cast<std::uintptr_t>(created.argument));
 }
 
 }  // namespace teetotal::runtime
@@ -104,6 +131,11 @@ void teetotal_back(FrameRecord* frame, std::uint64_t base) {
   if (self == nullptr) return;
   self->rounds.frames = frame;
   self->rounds.looping = (base & 1U) != 0;
+}
+
+// Nobody looks at what the call that comes next returns.
+void teetotal_result_unused() {
+  if (Thread* self = process.current) self->rounds.unused = true;
 }
 
 // No way leads back any more to where it may wait, in this function.

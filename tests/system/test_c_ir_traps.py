@@ -234,6 +234,32 @@ def test_stores_that_a_loop_does_not_wait_for_are_one_execution(tmp_path: Path, 
     assert answer.executions == executions
 
 
+GIVEN = """
+static volatile int flag, which; static int seen[2];
+static void spin(void) { while (!flag) {} }
+static void *waiting(void *p) { spin(); seen[(long)p] = 1; return 0; }
+static void *choosing(void *p) { which = 1; return 0; }
+static void *setting(void *p) { flag = 1; return 0; }
+int main(void) {
+  pthread_t t, u, v; pthread_create(&t, 0, choosing, 0); ALONE
+  long chosen = which;
+  pthread_create(&u, 0, waiting, (void *)chosen); pthread_create(&v, 0, setting, 0);
+  pthread_join(u, 0); pthread_join(v, 0); assert(seen[chosen]); assert(!seen[1]); JOINED
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["while others run", "alone"])
+def test_what_a_thread_is_given_is_part_of_where_it_stands(tmp_path: Path, name: str) -> None:
+    """Two executions in which it stands before the same load, and goes on elsewhere."""
+    alone, joined = ("", "pthread_join(t, 0);") if name == "while others run" else ("pthread_join(t, 0);", "")
+    answer = checked(tmp_path, GIVEN.replace("ALONE", alone).replace("JOINED", joined))
+    assert {
+        violation.message.split(" fails")[0] for violation in answer.violations if violation.kind == "assertion"
+    } == {"T0's assertion !seen[1]"}
+    assert not any("did not do the same" in note for note in answer.notes)
+
+
 NAMED = {
     "a streaming store": (
         "#include <immintrin.h>\nstatic int x; static void put(void) { _mm_stream_si32(&x, 1); }",

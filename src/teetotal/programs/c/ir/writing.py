@@ -37,6 +37,8 @@ _KNOWN = frozenset(
         "fcmp", "phi", "select", "freeze", "call", "va_arg", "landingpad", "ptrtoaddr",
     )
 )  # fmt: skip
+_RESULT_DECIDES = ("pthread_barrier_wait",)
+"""Functions with which it matters to the number of executions whether somebody looks at what they return."""
 _OURS = ("__tsan_", "teetotal_")
 """What hooks are called."""
 _FRAME_WORDS = 3
@@ -172,10 +174,16 @@ class _Writer:
             parameters = ", ".join(one.type.text for one in told.arguments)
             self.emitter.declare(name, told.result.text, parameters)
             self.emitter.replace(instruction, [instruction.text.replace(f"@{told.name}(", f"@{name}(", 1)])
+        elif told.name in _RESULT_DECIDES and not self._is_used(instruction.result):
+            self.emitter.declare("teetotal_result_unused", "void", "")
+            self.emitter.put(instruction.first, [f"  call void @teetotal_result_unused(){tail(instruction)}"])
         elif not told.name.startswith("llvm."):
             self.hooks.by_value(instruction, told)
         elif "fence" in told.name or NOTHING.match(told.name) is None:
             self.hooks.intrinsic(instruction, told)
+
+    def _is_used(self, name: str) -> bool:
+        return bool(name) and any(name in one.names for one in self.function.instructions)
 
     # -- the record of the frame ---------------------------------------------------------------------------------------
 
