@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "accesses.hpp"
+#include "addresses.hpp"
 #include "hash_memory.hpp"
 #include "local_state.hpp"
 #include "rounds.hpp"
@@ -165,6 +166,14 @@ void teetotal_local_grown(FrameRecord* frame, std::uint64_t number, std::uintptr
 void teetotal_local_ends(FrameRecord* frame, std::uint64_t number) { frame->slots()[number] = {}; }
 
 void teetotal_fresh(std::uintptr_t begin, std::uint64_t size) { fill_fresh(begin, size); }
+
+// What the program does with numbers that may be addresses: addresses.hpp.
+void teetotal_addresses_ordered() {
+  if (process.current != nullptr) addresses.compared_objects(TEETOTAL_PLACE);
+}
+void teetotal_address_hashed(std::uint64_t value) {
+  if (process.current != nullptr && may_be_address(value)) addresses.hashed(value, TEETOTAL_PLACE);
+}
 
 // Instructions of the processor.
 void teetotal_mfence() {

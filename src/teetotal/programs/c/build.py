@@ -174,11 +174,12 @@ def build(source: Source, directory: Path) -> Path:
         if through_ir:
             from teetotal.programs.c.ir.building import assembly_of, clang_for
 
-            compiler = clang_for(compiler)
             seen = assembly_of(file, compiler, compile_flags, directory / str(number))
+            compiler = clang_for(compiler)
             assembly.write_text(seen.assembly, errors="surrogateescape")
             hidden += seen.unseen
             deadlines.relied_on |= seen.relied_on
+            addresses.found |= seen.addresses
         else:
             try:
                 run([*compile_, *_without_registers(file)], file)

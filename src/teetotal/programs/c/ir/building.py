@@ -37,12 +37,13 @@ _COROUTINE = "@llvm.coro.begin"
 
 class Seen(NamedTuple):
     """``functions`` are those of the IR: others are assembly that somebody wrote. ``unseen`` lists what has no hook,
-    ``relied_on`` functions that must be the C library's own."""
+    ``relied_on`` functions that must be the C library's own; ``addresses``: some may be treated as numbers."""
 
     assembly: str
     functions: frozenset[str]
     unseen: list[str]
     relied_on: set[str]
+    addresses: bool
 
 
 def clang_for(compiler: Sequence[str]) -> list[str]:
@@ -55,10 +56,17 @@ def clang_for(compiler: Sequence[str]) -> list[str]:
     return [name]
 
 
+def _standard(compiler: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """Of the language, where the user's compiler is another and nothing says which: that of gcc 11 and later."""
+    if is_clang(list(compiler)) or any(flag.startswith(("-std", "--std", "-ansi")) for flag in flags):
+        return []
+    return ["-std=gnu++17"] if "++" in clang_for(compiler)[0] else []
+
+
 def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], stem: Path) -> Seen:
     """``stem``: where files may be written, each with a suffix of its own."""
     clang = clang_for(compiler)
-    flags = [flag for flag in flags if flag not in _ONLY_GCC]
+    flags = [*_standard(compiler, flags), *(flag for flag in flags if flag not in _ONLY_GCC)]
     first, rewritten, last = (stem.with_suffix(suffix) for suffix in (".ll", ".hooks.ll", ".s"))
     run([*clang, *FIRST, *flags, "-S", "-emit-llvm", path_of(file), "-o", str(first)], file)
     text = first.read_text(errors="surrogateescape")
@@ -75,7 +83,13 @@ def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], stem: 
         for one in module.functions
         if not (is_naked(module, one) or any(map(_moves_itself, one.instructions)))
     )
-    return Seen(last.read_text(errors="surrogateescape"), functions, list(dict.fromkeys(unseen)), written.relied_on)
+    return Seen(
+        last.read_text(errors="surrogateescape"),
+        functions,
+        list(dict.fromkeys(unseen)),
+        written.relied_on,
+        "@teetotal_address" in written.text,
+    )
 
 
 def _moves_itself(instruction: Instruction) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from teetotal.programs.c.ir import addresses
 from teetotal.programs.c.ir.accesses import Hooks
 from teetotal.programs.c.ir.deadlines import quiet_looks, relied_on
 from teetotal.programs.c.ir.debug import is_of_system
@@ -148,6 +149,8 @@ class _Writer:
     def _instruction(self, instruction: Instruction) -> None:
         if instruction.is_debug:
             return
+        if instruction.opcode != "phi":  # before which no call may stand
+            addresses.watch(self.emitter, instruction)
         if (told := self.seeing.hooked(instruction)) is not None:
             self.hooks.access(instruction, told)
         elif instruction.opcode == "fence":
