@@ -11,9 +11,11 @@ import re
 
 from teetotal.programs.c.ir.emitting import Emitter, tail
 from teetotal.programs.c.ir.reading import NAME, Instruction, Operand, operand, operands
-from teetotal.programs.c.ir.types import Unreadable, after_group
+from teetotal.programs.c.ir.types import Unreadable, after_group, split
 
 _ORDERED = re.compile(r"\bicmp [us][lg][te] \(")
+_ORDER = re.compile(r"(?:samesign )?[us][lg][te] ")
+_CONSTANT = re.compile(r"(?:^| )(?:@|getelementptr |bitcast )")
 _VARIABLE = re.compile(rf"@{NAME}")
 _FRACTION = re.compile(r"\b[us]itofp \(")
 _FRACTIONS = ("uitofp", "sitofp")
@@ -28,6 +30,11 @@ def watch(emitter: Emitter, instruction: Instruction) -> None:
             continue
         variables = {name for one in pair for name in _VARIABLE.findall(one.value)}
         if len(variables) == 2:
+            _hook(emitter, instruction, "teetotal_addresses_ordered", [])
+    if instruction.opcode == "icmp" and (order := _ORDER.match(instruction.body)) is not None:
+        parts = split(instruction.body[order.end() :])
+        constants = all(_CONSTANT.search(one) for one in parts)
+        if constants and len(set(_VARIABLE.findall(instruction.body))) == 2:
             _hook(emitter, instruction, "teetotal_addresses_ordered", [])
     for found in _FRACTION.finditer(instruction.body):
         inside = instruction.body[found.end() : after_group(instruction.body, found.end() - 1) - 1]
