@@ -335,3 +335,19 @@ def test_addresses_as_numbers_bar_a_proof(tmp_path: Path, name: str) -> None:
     """Clang leaves the one to the linker, and does the other by vectors: both were called safe."""
     text = f"int one, other; static void *f(void *p) {{ {ORDERS[name]}; return 0; }} RUN(f, f)"
     assert checked(tmp_path, text).verdict.value == "inconclusive"
+
+
+BOUNDS = """
+static volatile int where; static void *setting(void *p) { where = 4; return 0; }
+static void *using(void *p) { int before[4] = {0}, mine[4] = {0}, behind[4] = {0}; ACCESS; return 0; }
+RUN(using, setting)
+"""
+
+
+@pytest.mark.parametrize("access", ["mine[where] = 1", "if (mine[where]) behind[0] = 1", "mine[where / 4 * -1] = 1"])
+def test_a_private_array_has_bounds(tmp_path: Path, access: str) -> None:
+    """Beyond them another local of the function may lie, or none: nothing else would notice."""
+    answer = checked(tmp_path, BOUNDS.replace("ACCESS", access))
+    assert "crash" in kinds(answer)
+    assert any("beyond a local variable" in violation.message for violation in answer.violations)
+    assert "crash" not in kinds(checked(tmp_path, BOUNDS.replace("ACCESS", access.replace("where", "(where & 3)"))))

@@ -18,8 +18,8 @@ from teetotal.programs.c.ir.debug import is_of_system
 from teetotal.programs.c.ir.emitting import Emitter, tail
 from teetotal.programs.c.ir.flow import returns_twice
 from teetotal.programs.c.ir.liveness import Liveness
-from teetotal.programs.c.ir.reading import Block, Function, Instruction, Module, Operand, operand
-from teetotal.programs.c.ir.seeing import LIFETIME, MEMORY, NOTHING, Memory, Point, Seeing, called
+from teetotal.programs.c.ir.reading import Access, Block, Function, Instruction, Module, Operand, operand
+from teetotal.programs.c.ir.seeing import LIFETIME, MEMORY, NOTHING, Memory, Point, Seeing, accessed, called
 from teetotal.programs.c.ir.types import Type, split
 from teetotal.programs.c.ir.unwritten import Look, Looks
 
@@ -153,6 +153,8 @@ class _Writer:
             addresses.watch(self.emitter, instruction)
         if (told := self.seeing.hooked(instruction)) is not None:
             self.hooks.access(instruction, told)
+        elif (own := accessed(instruction)) is not None:
+            self._stay_inside(instruction, own)
         elif instruction.opcode == "fence":
             self.hooks.fence(instruction)
         elif instruction.is_call:
@@ -391,6 +393,20 @@ class _Writer:
         emitter.declare("teetotal_fresh", "void", f"{emitter.pointer_type}, i64")
         place = tail(at) if at is not None else ""
         return [*lines, f"  call void @teetotal_fresh({address}, i64 {memory.size}){place}"]
+
+    def _stay_inside(self, instruction: Instruction, told: Access) -> None:
+        """An access whose place in a private local only the running program knows: beyond it may lie another one."""
+        emitter, pointer = self.emitter, self.emitter.pointer_type
+        memory = self.seeing.memory.get(self.seeing.roots.get(told.pointer.value, ""))
+        if memory is None or memory.size is None or self.seeing.offsets[told.pointer.value] is not None:
+            return
+        lines: list[str] = []
+        address, begin = emitter.address(told.pointer, lines), self._address(memory, lines)
+        size = self.module.layout.store_size(told.type)
+        emitter.declare("teetotal_stays_inside", "void", f"{pointer}, i64, {pointer}, i64")
+        given = f"{address}, i64 {size}, {begin}, i64 {memory.size}"
+        lines.append(f"  call void @teetotal_stays_inside({given}){tail(instruction)}")
+        emitter.put(instruction.first, lines)
 
     def _look(self, look: Look) -> None:
         emitter, pointer = self.emitter, self.emitter.pointer_type
