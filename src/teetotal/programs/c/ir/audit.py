@@ -14,7 +14,8 @@ from pathlib import Path
 from teetotal.programs.c.compilers import run
 from teetotal.programs.c.ir.accesses import Hooks
 from teetotal.programs.c.ir.emitting import tail
-from teetotal.programs.c.ir.reading import Access, Function, Instruction, Module
+from teetotal.programs.c.ir.operands import Access
+from teetotal.programs.c.ir.reading import Function, Instruction, Module
 from teetotal.programs.c.ir.seeing import Seeing, accessed
 from teetotal.programs.c.ir.writing import write
 

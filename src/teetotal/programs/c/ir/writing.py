@@ -18,7 +18,8 @@ from teetotal.programs.c.ir.debug import is_of_system
 from teetotal.programs.c.ir.emitting import Emitter, tail
 from teetotal.programs.c.ir.flow import returns_twice
 from teetotal.programs.c.ir.liveness import Liveness
-from teetotal.programs.c.ir.reading import Access, Block, Function, Instruction, Module, Operand, operand
+from teetotal.programs.c.ir.operands import Access, Operand, operand
+from teetotal.programs.c.ir.reading import Block, Function, Instruction, Module
 from teetotal.programs.c.ir.seeing import LIFETIME, MEMORY, NOTHING, Memory, Point, Seeing, accessed, called
 from teetotal.programs.c.ir.types import Type, split
 from teetotal.programs.c.ir.unwritten import Look, Looks
