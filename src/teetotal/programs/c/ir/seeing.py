@@ -197,7 +197,7 @@ class Seeing:
         """Addresses of locals that it uses without letting them out, once for each use."""
         if (touched := accessed(instruction)) is not None:
             return [touched.pointer.value]
-        if instruction.opcode == "icmp" and "null" in instruction.body:
+        if instruction.opcode == "icmp" and instruction.body.endswith(", null"):
             return instruction.names
         if told is None or told.is_assembly:
             return []
