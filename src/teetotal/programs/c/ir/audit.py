@@ -43,6 +43,9 @@ class OpaqueHooks(Hooks):
 def left(text: str, clang: Sequence[str], stem: Path) -> list[str]:
     """The accesses in a module of IR that neither have a hook nor are anybody's own, each with its function."""
     opaque, optimised = stem.with_suffix(".opaque.ll"), stem.with_suffix(".optimised.ll")
+    text = text.replace(
+        "define available_externally ", "define linkonce_odr "
+    )  # the optimiser would inline them as they are
     opaque.write_text(write(Module(text), OpaqueHooks).text, errors="surrogateescape")
     run([*clang, *_OPTIMISED, str(opaque), "-o", str(optimised)], str(stem))
     module = Module(optimised.read_text(errors="surrogateescape"))
