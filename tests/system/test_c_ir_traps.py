@@ -385,3 +385,19 @@ def test_a_private_array_has_bounds(tmp_path: Path, access: str) -> None:
     assert "crash" in kinds(answer)
     assert any("beyond a local variable" in violation.message for violation in answer.violations)
     assert "crash" not in kinds(checked(tmp_path, BOUNDS.replace("ACCESS", access.replace("where", "(where & 3)"))))
+
+
+MACROS = {
+    "that a race detector is there": "#if defined __SANITIZE_THREAD__ || __has_feature(thread_sanitizer)",
+    "that nothing is optimised": "#ifndef __OPTIMIZE__",
+}
+
+
+@pytest.mark.parametrize("name", MACROS)
+def test_what_is_explored_is_the_program_that_is_built(tmp_path: Path, name: str) -> None:
+    """Another one was, whose fences are there where nobody builds them."""
+    fence = f"\n{MACROS[name]}\n__atomic_thread_fence(__ATOMIC_SEQ_CST);\n#endif\n"
+    text = "int x, y; static void *f(void *p) { x = 1; FENCE return (void *)(long)y; }"
+    text += "static void *g(void *p) { y = 1; FENCE return (void *)(long)x; } RUN(f, g)"
+    answer = checked(tmp_path, text.replace("FENCE", fence), flags=("-O2",))
+    assert answer.models["tso"].robust is False
