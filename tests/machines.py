@@ -15,6 +15,7 @@ import resource
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -319,6 +320,48 @@ def variable(value: str) -> None:
         os.environ[name] = text
 
 
+# ---- a processor that lacks something
+
+_TRACE_DETACH, _TRACE_SEIZE, _TRACE_REGISTERS, _TRACE_EXECS = 17, 0x4206, 12, 1 << 4
+_SET_TRACER = 0x59616D61
+_HWCAP2, _STACK_POINTER = 26, 19
+
+
+def hwcap2(value: str) -> None:
+    """What the kernel tells the command, and nobody that it starts, of its processor: without bit 1, that programs may not
+    set the FS register by themselves, as gVisor and kernels before 5.9 have it. A child changes that once the command is
+    in memory."""
+    parent, (ready, go) = os.getpid(), os.pipe()
+    if (child := os.fork()) != 0:
+        _LIBC.prctl(_SET_TRACER, child, 0, 0, 0)
+        os.read(ready, 1)
+        return
+    _LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    while _LIBC.ptrace(_TRACE_SEIZE, parent, None, _TRACE_EXECS) == -1:
+        time.sleep(0.001)  # it has not named us yet
+    os.write(go, b".")
+    os.waitpid(parent, 0)
+    registers = (ctypes.c_ulong * 27)()
+    _LIBC.ptrace(_TRACE_REGISTERS, parent, None, registers)
+    with open(f"/proc/{parent}/mem", "r+b", buffering=0) as memory:
+        at = registers[_STACK_POINTER]
+
+        def word(address: int) -> int:
+            memory.seek(address)
+            return int.from_bytes(memory.read(8), "little")
+
+        at += 8 * (word(at) + 2)  # the arguments
+        while word(at) != 0:  # the environment
+            at += 8
+        at += 8
+        while word(at) != _HWCAP2:
+            at += 16
+        memory.seek(at + 8)
+        memory.write(int(value).to_bytes(8, "little"))
+    _LIBC.ptrace(_TRACE_DETACH, parent, None, None)
+    os._exit(0)
+
+
 def folder(value: str) -> None:
     os.chdir(value)
 
@@ -326,7 +369,7 @@ def folder(value: str) -> None:
 _STEPS: dict[str, Callable[[str], None]] = {
     step.__name__: step
     for step in (seccomp, namespaces, mount, proc, shm, capabilities, user, limit, group, processor, randomise, variable,
-                 folder)
+                 folder, hwcap2)
 }  # fmt: skip
 
 
