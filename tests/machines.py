@@ -26,7 +26,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 _NUMBERS = {
     "clone": 56, "ptrace": 101, "syslog": 103, "personality": 135, "ustat": 136, "sysfs": 139, "vhangup": 153,
-    "pivot_root": 155, "_sysctl": 156, "adjtimex": 159, "arch_prctl": 158, "acct": 163, "settimeofday": 164, "mount": 165,
+    "pivot_root": 155, "_sysctl": 156, "prctl": 157, "arch_prctl": 158, "adjtimex": 159, "acct": 163,
+    "settimeofday": 164, "mount": 165,
     "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "iopl": 172, "ioperm": 173, "create_module": 174,
     "init_module": 175, "delete_module": 176, "get_kernel_syms": 177, "query_module": 178, "quotactl": 179,
     "nfsservctl": 180, "lookup_dcookie": 212, "clock_settime": 227, "mbind": 237, "set_mempolicy": 238,
@@ -125,6 +126,9 @@ def seccomp(name: str) -> None:
         )
         personality = _instruction(_LOAD, 16) + allowed + refuse
         program += _instruction(_JEQ, _NUMBERS["personality"], 0, len(personality) // 8) + personality
+    if name == "no-filters":  # also by its older name
+        again = _instruction(_LOAD, 16) + _refused(_PR_SET_SECCOMP, errno.EINVAL) + _instruction(_RETURN, _ALLOW)
+        program += _instruction(_JEQ, _NUMBERS["prctl"], 0, len(again) // 8) + again
     _install(program)
 
 
@@ -183,12 +187,16 @@ def _write(path: str, text: str) -> None:
 
 
 def mount(value: str) -> None:
-    """``KIND:FOLDER[:OPTIONS]``: a file system of that kind there; ``ro:FOLDER``: that folder can only be read."""
+    """``KIND:FOLDER[:OPTIONS]``: a file system of that kind there; ``new:FOLDER``: one in memory, in a folder that is made
+    if it is not there; ``ro:FOLDER``: the folder can only be read."""
     kind, folder, *options = value.split(":")
     _with_own_mounts()
     if kind == "ro":
         _mount(folder, folder, None, _BIND | _RECURSIVE)
         _mount(folder, folder, None, _BIND | _REMOUNT | _READ_ONLY)
+    elif kind == "new":
+        os.makedirs(folder, exist_ok=True)
+        _mount("tmpfs", folder, "tmpfs")
     elif kind == "bind":
         _mount(folder, options[0], None, _BIND | _RECURSIVE)
     else:
@@ -220,6 +228,19 @@ def proc(value: str) -> None:
                 _mount(path, path, None, _BIND | _REMOUNT | _READ_ONLY)
     else:
         _mount("proc", "/proc", "proc", 0, {"hidepid": "hidepid=2", "pids": "subset=pid"}[value])
+
+
+def absent(value: str) -> None:
+    """A file that is not there, among others that are."""
+    _with_own_mounts()
+    parent, name = os.path.split(value)
+    kept = {other: os.open(f"{parent}/{other}", os.O_PATH) for other in os.listdir(parent) if other != name}
+    _mount("tmpfs", parent, "tmpfs", 0, "mode=755")
+    for other, file in kept.items():
+        made = Path(parent, other)
+        made.mkdir() if os.path.isdir(f"/proc/self/fd/{file}") else made.touch()
+        _mount(f"/proc/self/fd/{file}", str(made), None, _BIND | _RECURSIVE)
+        os.close(file)
 
 
 def shm(value: str) -> None:
@@ -369,7 +390,7 @@ def folder(value: str) -> None:
 _STEPS: dict[str, Callable[[str], None]] = {
     step.__name__: step
     for step in (seccomp, namespaces, mount, proc, shm, capabilities, user, limit, group, processor, randomise, variable,
-                 folder, hwcap2)
+                 folder, hwcap2, absent)
 }  # fmt: skip
 
 

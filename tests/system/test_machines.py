@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import machines
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
 from teetotal.programs.c import build
+from teetotal.scale import supervision
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "handover.c"
 TEETOTAL = (sys.executable, "-m", "teetotal")
@@ -171,6 +173,16 @@ def test_a_library_is_not_built_for_a_processor_without_a_runtime(
     monkeypatch.delenv("TEETOTAL_RUNTIME", raising=False)
     with pytest.raises(TeetotalError, match="this installation cannot run C programs"):
         build.library_flags(build.Source(("library.c",)))
+
+
+@pytest.mark.parametrize(("flags", "status"), [("sse sse2 ssse3 sse4_1 sse4_2 avx", 70), ("sse sse2 pni", 2)])
+def test_a_processor_that_is_too_old_for_a_library_is_named(
+    flags: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda _: f"processor : 0\nflags\t\t: {flags}\n")
+    told, why = supervision.death(-signal.SIGILL)
+    assert told == status
+    assert ("--no-binary numpy" in why) is (status == 2)
 
 
 def test_a_filter_refuses_what_it_says() -> None:

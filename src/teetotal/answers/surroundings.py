@@ -43,6 +43,17 @@ def compilers_advice(said: str) -> str | None:
     return next((change for sign, change in _OF_COMPILERS if sign in said), None)
 
 
+def old_processor(flags: str) -> str | None:
+    """Why an instruction was not known to a processor that has these flags, as /proc/cpuinfo lists them: our own code asks
+    before it uses what not every x86-64 has."""
+    if "sse4_2" in flags.split():
+        return None
+    return (
+        "numpy as it comes from PyPI needs a processor with SSE4.2, which this one has not: build it here"
+        " (pip install --force-reinstall --no-binary numpy numpy)"
+    )
+
+
 def unloadable(said: str, folder: str) -> str | None:
     """Why a program that was built in that folder cannot be loaded from there."""
     if "failed to map segment" in said or "cannot enable executable" in said:
