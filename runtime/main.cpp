@@ -34,6 +34,7 @@
 #include "isolation.hpp"
 #include "lifetimes.hpp"
 #include "local_state.hpp"
+#include "newer_names.hpp"
 #include "replay.hpp"
 #include "signals.hpp"
 #include "supervisor.hpp"
