@@ -11,12 +11,13 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 ROOMS = ("core", "core/bindings", "runtime", "runtime/hooks", "runtime/memory", "runtime/schedule", "runtime/telling")
 FILES = sorted(
-    path.relative_to(ROOT) for room in ("core", "runtime") for end in ("hpp", "cpp") for path in (ROOT / room).rglob(f"*.{end}")
+    path.relative_to(ROOT)
+    for room in ("core", "runtime")
+    for end in ("hpp", "cpp")
+    for path in (ROOT / room).rglob(f"*.{end}")
 )
 
 HEADERS = {
@@ -100,20 +101,23 @@ def found(name: str, near: Path) -> Path | None:
     return None
 
 
+def own_includes(file: Path) -> set[Path]:
+    """The files of ours that one includes."""
+    text = (ROOT / file).read_text()
+    return {other for one in _INCLUDE.finditer(text) if one["own"] and (other := found(one["own"], file)) is not None}
+
+
 @cache
 def included(file: Path) -> frozenset[str]:
     """The system's headers that a file names, or one of ours that it includes."""
-    names: set[str] = set()
-    for one in _INCLUDE.finditer((ROOT / file).read_text()):
-        if one["system"] is not None:
-            names.add(one["system"])
-        elif (other := found(one["own"], file)) is not None:
-            names |= included(other)
-    return frozenset(names)
+    named = {one["system"] for one in _INCLUDE.finditer((ROOT / file).read_text()) if one["system"] is not None}
+    return frozenset(named).union(*(included(other) for other in own_includes(file)))
 
 
 def missing(file: Path) -> set[str]:
-    text = _COMMENT.sub("", "\n".join(line for line in (ROOT / file).read_text().splitlines() if "#include" not in line))
+    text = _COMMENT.sub(
+        "", "\n".join(line for line in (ROOT / file).read_text().splitlines() if "#include" not in line)
+    )
     here = included(file)
     used = {one[1] or one[2] for one in _NAME.finditer(text)}
     return {
