@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "mounts.hpp"
+
 namespace teetotal {
 namespace {
 
@@ -44,11 +46,6 @@ const Version kFirst = {"cgroup",
                         "memory.usage_in_bytes",
                         {"total_active_file", "total_inactive_file"},
                         {"total_dirty", "total_writeback"}};
-
-struct Mount {
-  fs::path group;  // of the hierarchy, with which it begins
-  fs::path where;
-};
 
 std::size_t available(const fs::path& root) {
   std::ifstream file(root / "proc/meminfo");
@@ -86,41 +83,21 @@ std::size_t spare_in_group(const fs::path& group, const Version& version) {
   return limit > kept ? limit - kept : 0;
 }
 
-// mountinfo writes a space in a path as \040.
-std::string unescaped(const std::string& text) {
-  std::string plain;
-  for (std::size_t at = 0; at < text.size(); ++at)
-    if (text[at] == '\\' && at + 3 < text.size()) {
-      plain += static_cast<char>(std::stoi(text.substr(at + 1, 3), nullptr, 8));
-      at += 3;
-    } else {
-      plain += text[at];
-    }
-  return plain;
-}
-
 // Where the hierarchy that limits memory is mounted; where /proc does not say, at the usual place.
 Mount mount_of(const fs::path& root, const Version& version, bool unified) {
-  std::ifstream mounts(root / "proc/self/mountinfo");
-  for (std::string line; std::getline(mounts, line);) {
-    std::istringstream words(line);
-    std::string skipped, group, where, type, options;
-    words >> skipped >> skipped >> skipped >> group >> where >> options;
-    while (words >> type && type != "-") {
-    }
-    words >> type >> skipped >> options;
-    if (type == version.type && (unified || ("," + options + ",").find(",memory,") != std::string::npos))
-      return {unescaped(group), root / fs::path(unescaped(where)).relative_path()};
-  }
-  return {"/", root / (unified ? "sys/fs/cgroup" : "sys/fs/cgroup/memory")};
+  for (const Mount& mount : mounts(root))
+    if (mount.type == version.type && (unified || ("," + mount.options + ",").find(",memory,") != std::string::npos))
+      return mount;
+  return {"/", unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory", version.type, ""};
 }
 
 // The group and those above it, as far as they can be seen.
-std::size_t spare_in_groups(const Mount& mount, const fs::path& group, const Version& version) {
-  fs::path below = group.lexically_relative(mount.group);
+std::size_t spare_in_groups(const fs::path& root, const Version& version, bool unified, const fs::path& group) {
+  const Mount mount = mount_of(root, version, unified);
+  fs::path below = group.lexically_relative(mount.begin);
   if (below.empty() || *below.begin() == "..") below = ".";  // not below the mount: the nearest that can be seen
-  std::size_t least = spare_in_group(mount.where, version);
-  fs::path folder = mount.where;
+  fs::path folder = root / mount.where.relative_path();
+  std::size_t least = spare_in_group(folder, version);
   for (const fs::path& part : below) {
     folder /= part;
     least = std::min(least, spare_in_group(folder, version));
@@ -133,15 +110,14 @@ std::size_t spare_in_groups(const Mount& mount, const fs::path& group, const Ver
 std::size_t spare_memory(const fs::path& root) {
   std::size_t least = available(root);
   std::ifstream groups(root / "proc/self/cgroup");
-  if (!groups) least = std::min(least, spare_in_groups(mount_of(root, kSecond, true), "/", kSecond));
+  if (!groups) least = std::min(least, spare_in_groups(root, kSecond, true, "/"));
   for (std::string line; std::getline(groups, line);) {  // NUMBER:CONTROLLERS:GROUP
     std::istringstream parts(line);
     std::string number, controllers, group;
     std::getline(std::getline(std::getline(parts, number, ':'), controllers, ':'), group);
     const bool unified = number == "0" && controllers.empty();
     if (!unified && ("," + controllers + ",").find(",memory,") == std::string::npos) continue;
-    const Version& version = unified ? kSecond : kFirst;
-    least = std::min(least, spare_in_groups(mount_of(root, version, unified), group, version));
+    least = std::min(least, spare_in_groups(root, unified ? kSecond : kFirst, unified, group));
   }
   return least;
 }

@@ -265,6 +265,7 @@ int run(int count, char** arguments) {
   request.bounds.spinners_wake = request.strategy.name != "all" && !request.spinners_stop;
 
   const Isolation isolation = request.own.empty() ? Isolation{} : isolate(request.own, kOwnMegabytes, teetotal_kernel);
+  kept_away = {.files = isolation.files, .network = isolation.network};
 
   // A debugger would follow the supervisor.
   const bool alone = request.replay && request.stop_at_last;
