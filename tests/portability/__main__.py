@@ -1,7 +1,9 @@
 """``python -m portability [SYSTEM …] [--stage STAGE …]``: tries teetotal on other systems, and says what fails there.
 
 The systems are made below ``--folder`` by the first run, and kept. ``--whole`` runs all tests; ``--promote`` writes the
-tables of docs/reference/platforms.md from the results that are kept; ``--list`` says what there is to choose from.
+tables of docs/reference/platforms.md from the results that are kept; ``--list`` says what there is to choose from;
+``--dist FOLDER`` puts the wheels there, of the checkout or of ``--tree``, and does nothing else; ``--can`` says whether
+systems can be made here.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+from portability import wheels
 from portability.chroots import CannotBeMade, Chroot, needs
 from portability.record import Record
 from portability.stages import ROOT, STAGES, Room, copy_tree
@@ -22,8 +25,10 @@ def main() -> int:
     parser.add_argument("systems", nargs="*", metavar="SYSTEM")
     parser.add_argument("--stage", action="append", choices=STAGES, help="this one, instead of all")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "portability")
-    for flag in ("--whole", "--promote", "--list"):
+    for flag in ("--whole", "--promote", "--list", "--can"):
         parser.add_argument(flag, action="store_true")
+    parser.add_argument("--dist", type=Path, metavar="FOLDER")
+    parser.add_argument("--tree", type=Path, default=ROOT)
     chosen = parser.parse_args()
     unknown = set(chosen.systems) - {system.name for system in SYSTEMS}
     if chosen.list or unknown:
@@ -36,6 +41,12 @@ def main() -> int:
     if (problem := needs()) is not None:
         print(problem, file=sys.stderr)
         return 2
+    if chosen.can:
+        return 0
+    if chosen.dist is not None:
+        chosen.dist.mkdir(parents=True, exist_ok=True)
+        print("\n".join(str(wheel) for wheel in wheels.build(chosen.folder, chosen.tree, chosen.dist)))
+        return 0
     wanted = [system for system in SYSTEMS if not chosen.systems or system.name in chosen.systems]
     good = [_try(system, chosen, record) for system in wanted]
     return 0 if all(good) else 1

@@ -23,8 +23,8 @@ set -e
 for folder in proc dev sys; do mount --rbind /$folder "$0/$folder"; done
 mount -t proc proc "$0/proc"
 mount -t tmpfs tmpfs "$0/tmp"
-root=$0
-exec chroot "$root" "$@"
+if [ -n "$OLD_SYSTEM" ]; then mkdir -p "$0/old"; mount --rbind "$OLD_SYSTEM" "$0/old"; fi
+exec chroot "$0" "$@"
 """
 USER = "tester"
 """An ordinary user of each system."""
@@ -127,8 +127,10 @@ exec /usr/bin/{real}-{version} {HARDENED["compile"]} $fortified $linked "$@"
         user: str | None = None,
         log: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        old: Chroot | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """In the system, as root or as that user. What it prints goes to ``log``, if there is one."""
+        """In the system, as root or as that user. What it prints goes to ``log``, if there is one. The files of an older
+        system, if one is given, are in /old."""
         names = {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
         names.pop("PIP_FIND_LINKS", None)  # a folder of this machine
         given = [*_OPEN, *(f"{name}={value}" for name, value in {**names, **(environment or {})}.items())]
@@ -138,10 +140,11 @@ exec /usr/bin/{real}-{version} {HARDENED["compile"]} $fortified $linked "$@"
         if user:
             inner = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", *inner]
         outer = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", _INSIDE, str(self.root), *inner]
+        environ = {**os.environ, "OLD_SYSTEM": "" if old is None else str(old.root)}
         if log is None:
-            return subprocess.run(outer, capture_output=True, text=True, errors="replace", check=False)
+            return subprocess.run(outer, capture_output=True, text=True, errors="replace", check=False, env=environ)
         with log.open("w") as stream:
-            return subprocess.run(outer, stdout=stream, stderr=subprocess.STDOUT, text=True, check=False)
+            return subprocess.run(outer, stdout=stream, stderr=subprocess.STDOUT, text=True, check=False, env=environ)
 
     def has(self, program: str) -> bool:
         return self.run(["sh", "-c", f"command -v {program}"]).returncode == 0

@@ -3,7 +3,7 @@
 - ``demo``: ``make demo`` from a clean copy of the checkout.
 - ``tests``: the tests about compilers and C libraries, or all of them.
 - ``wheel``: as an ordinary user with a fresh virtual environment, the wheel of ``dist/`` and every verb that it serves.
-- ``builds``: a wheel made with each compiler of the system, and the demo with it.
+- ``builds``: the project built with each compiler of the system, and the demo with what was built.
 - ``battery``: a sample of the battery with each compiler.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,18 +55,20 @@ class Room(NamedTuple):
         return done.returncode == 0
 
 
-def copy_tree(chroot: Chroot) -> None:
-    """The files of the checkout that git knows or would take, and no others; what was built there before stays."""
+def copy_tree(chroot: Chroot, tree: Path = ROOT) -> None:
+    """Of the checkout the files that git knows or would take, and no others; of another tree, all. What was built there
+    before stays."""
     target = chroot.root / TREE.lstrip("/")
     target.mkdir(parents=True, exist_ok=True)
-    chroot.run(["find", TREE, "-mindepth", "1", "-maxdepth", "1", "!", "-name", ".venv*", "!", "-name", "build",
-                "-exec", "rm", "-rf", "{}", "+"])  # fmt: skip
-    listed = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, capture_output=True, check=True).stdout
-    there = b"\0".join(name for name in names.split(b"\0") if name and (ROOT / name.decode()).exists())
-    packed = subprocess.run(
-        ["tar", "-C", str(ROOT), "-c", "--null", "-T", "-"], input=there, capture_output=True, check=True
-    )
+    keep = ["!", "-name", ".venv*", "!", "-name", "build"]
+    chroot.run(["find", TREE, "-mindepth", "1", "-maxdepth", "1", *keep, "-exec", "rm", "-rf", "{}", "+"])
+    names = b".\0"
+    if tree == ROOT:
+        listed = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        known = subprocess.run(listed, capture_output=True, check=True).stdout.split(b"\0")
+        names = b"\0".join(name for name in known if name and (ROOT / name.decode()).exists())
+    pack = ["tar", "-C", str(tree), "-c", "--null", "-T", "-"]
+    packed = subprocess.run(pack, input=names, capture_output=True, check=True)
     subprocess.run(["tar", "-C", str(target), "-x", "--no-same-owner"], input=packed.stdout, check=True)
 
 
@@ -111,25 +113,22 @@ def wheel(room: Room) -> Result:
 
 
 def builds(room: Room) -> Result:
-    made, details = [], []
-    for compiler in room.chroot.system.compilers:
-        plus = compiler.replace("gcc", "g++").replace("clang", "clang++")
-        script = f"""
-set -e
-test -x .venv-try/bin/python || {room.chroot.system.python} -m venv .venv-try
-rm -rf build/wheels; mkdir -p build/wheels
-. .venv/bin/activate
-CC={compiler} CXX={plus} pip wheel --no-deps --no-build-isolation -w build/wheels \\
-    --config-settings=build-dir=build/with-{compiler} .
-.venv-try/bin/pip install -q build/wheels/*.whl
-.venv-try/bin/pip install -q --force-reinstall --no-deps build/wheels/*.whl
-PATH="$PWD/.venv-try/bin:$PATH" CC={compiler} CXX={plus} sh examples/demo.sh
+    """With each compiler plainly, and with the system's own under every set of flags of packaging/builds.sh."""
+    plus = " ".join(one.replace("gcc", "g++").replace("clang", "clang++") for one in room.chroot.system.compilers)
+    script = f"""
+export PYTHON=.venv/bin/python
+SETS=plain sh packaging/builds.sh {plus}
+sh packaging/builds.sh g++
 """
-        if room.sh(f"build-{compiler}", script):
-            made.append(compiler)
-        else:
-            details += [f"{compiler}: {line}" for line in _tail(room.log(f"build-{compiler}"))]
-    return Result(not details, ", ".join(_versions(made)), tuple(details))
+    room.sh("builds", script)
+    text = room.log("builds").read_text(errors="replace")
+    good = re.findall(r"^builds: (\S+), (\S+): works", text, re.MULTILINE)
+    bad = re.findall(r"^builds: (.*: FAILS).*", text, re.MULTILINE)
+    flags = [name for compiler, name in good if compiler == "g++"]
+    plain = [compiler.replace("++-", "++ ").replace("clang++", "clang") for compiler, _ in good if compiler != "g++"]
+    if not good and not bad:
+        return Result(False, "**nothing was built**", _tail(room.log("builds")))
+    return Result(not bad, f"{', '.join(plain)}; flags: {', '.join(flags)}", tuple(bad))
 
 
 def battery(room: Room) -> Result:
@@ -167,12 +166,3 @@ STAGES: dict[str, Callable[[Room], Result]] = {
 
 def _tail(log: Path, lines: int = 6) -> tuple[str, ...]:
     return tuple(log.read_text(errors="replace").strip().splitlines()[-lines:])
-
-
-def _versions(compilers: Iterable[str]) -> list[str]:
-    """``gcc-12``, ``gcc-13``: ``gcc 12, 13``."""
-    by_family: dict[str, list[str]] = {}
-    for compiler in compilers:
-        family, _, version = compiler.partition("-")
-        by_family.setdefault(family, []).append(version)
-    return [f"{family} {', '.join(versions)}" for family, versions in by_family.items()]
