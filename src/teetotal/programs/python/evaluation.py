@@ -147,7 +147,7 @@ class Evaluation(Expressions):
             return Known(names[node.id])
         with (
             warnings.catch_warnings()
-        ):  # of newer Pythons (`~True`): the program's own run gives them, and none is an error
+        ):  # the program's own run gives them, and none is an error
             warnings.simplefilter("ignore")
             return self._evaluated(node, names)
 
