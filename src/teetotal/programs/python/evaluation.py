@@ -145,9 +145,7 @@ class Evaluation(Expressions):
             names[name] = value.value
         if isinstance(node, ast.Name):
             return Known(names[node.id])
-        with (
-            warnings.catch_warnings()
-        ):  # the program's own run gives them, and none is an error
+        with warnings.catch_warnings():  # none is an error, and the program's own run gives them
             warnings.simplefilter("ignore")
             return self._evaluated(node, names)
 
