@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 #include "addresses.hpp"
@@ -33,6 +34,7 @@
 #include "isolation.hpp"
 #include "lifetimes.hpp"
 #include "local_state.hpp"
+#include "newer_names.hpp"
 #include "replay.hpp"
 #include "reserving.hpp"
 #include "signals.hpp"

@@ -9,6 +9,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <tuple>
+
 #include "histories/budget.hpp"
 #include "histories/cycles.hpp"
 #include "histories/mapped.hpp"

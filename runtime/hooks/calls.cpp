@@ -21,6 +21,7 @@
 #include "accesses.hpp"
 #include "call_names.hpp"
 #include "channel.hpp"
+#include "newer_names.hpp"
 #include "signals.hpp"
 
 namespace teetotal::runtime {

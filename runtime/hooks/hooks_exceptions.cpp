@@ -9,6 +9,7 @@
 #include <unwind.h>
 
 #include <exception>
+#include <typeinfo>
 
 #include "accesses.hpp"
 #include "exceptions.hpp"

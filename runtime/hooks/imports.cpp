@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -188,6 +189,10 @@ void Imports::read(const std::string& table, const std::string& instrumented) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string effect;
     if (!(words >> effect)) continue;
+    if (effect.starts_with("variant:")) {
+      for (std::string name; words >> name;) variants_.emplace(name, effect.substr(effect.find(':') + 1));
+      continue;
+    }
     Entry entry{effect_of(effect)};
     if (entry.effect == Effect::arguments || entry.effect == Effect::keeps)
       for (const char digit : effect.substr(effect.find(':') + 1)) entry.arguments |= 1U << (digit - '1');
@@ -204,6 +209,9 @@ void Imports::read(const std::string& table, const std::string& instrumented) {
       }
     }
   }
+  for (const auto& [name, plain] : variants_)
+    if (table_.contains(name) || !table_.contains(plain))
+      throw std::runtime_error("the table of imports has no " + plain + ", of which " + name + " is a variant");
   instrumented_ = dlopen(instrumented.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (instrumented_ == nullptr) throw std::runtime_error(dlerror());
 }
@@ -240,6 +248,10 @@ void* Imports::replacement(const std::string& name) const {
 }
 
 void* Imports::bound(const std::string& name, void* target) {
+  if (const auto variant = variants_.find(name); variant != variants_.end()) {
+    void* hook = dlsym(RTLD_DEFAULT, variant->second.c_str());  // as what names the plain function comes to it
+    return bound(variant->second, of_executable(reinterpret_cast<std::uintptr_t>(hook)) ? hook : target);
+  }
   const Entry entry = this->entry(name);
   switch (entry.effect) {
     case Effect::none:

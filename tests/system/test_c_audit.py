@@ -6,6 +6,7 @@ is named stands in another, which only needs to be built.
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -481,3 +482,18 @@ def test_a_failed_cmpxchg_is_a_read(tmp_path: Path) -> None:
 def test_code_that_the_linker_tells_nothing_of_is_named() -> None:
     with compiled("int main(void) { return 0; }") as program:
         assert any("bytes of code in .text, whose origin" in line for line in unaccounted(program, "", []))
+
+
+@pytest.mark.parametrize(("section", "named"), [(r"\.plt\S*", False), (r"\.text", True)])
+def test_what_the_linker_makes_is_its_own_where_it_makes_stubs(tmp_path: Path, section: str, named: bool) -> None:
+    """GNU's from 2.47 on says so; before, it named the first file, whatever that was."""
+    (tmp_path / "p.c").write_text('int puts(const char *); int main(void) { return puts(""); }')
+    made = ["gcc", "-fPIC", "-c", str(tmp_path / "p.c"), "-o", str(tmp_path / "p.o")]
+    subprocess.run(made, check=True)
+    linked = ["-shared", f"-Wl,-Map={tmp_path}/map", str(tmp_path / "p.o"), "-o", str(tmp_path / "p.so")]
+    subprocess.run(["gcc", *linked], check=True)
+    text = (tmp_path / "map").read_text()
+    newer, count = re.subn(rf"(?m)^( {section}\s+0x\S+\s+0x\S*[1-9a-f]\S*) \S+$", r"\1 linker stubs", text)
+    assert count
+    found = unaccounted(tmp_path / "p.so", newer, [str(tmp_path / "p.o")])
+    assert any("linker stubs" in line for line in found) is named

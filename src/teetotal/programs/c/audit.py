@@ -41,6 +41,8 @@ _HOOKS = (
     "teetotal_fill",
     "teetotal_look",
 )
+_LINKER = "linker stubs"
+"""The file that GNU's linker, from 2.47 on, names for what it makes itself; others name one of those that are linked."""
 _WRAPPED = "__wrap_"
 """What ``--wrap`` makes of a name."""
 _RUN_BY_LINKER = (".init", ".fini")
@@ -68,6 +70,8 @@ def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
                 found.append(f"{name}, which the linker puts into {section.name}")
             if name in _RUN_BY_LINKER and not _is_known(origin):
                 found.append(f"{int(size, 16)} bytes of code in {name}, which is not run")
+            if origin == _LINKER and name.startswith(".plt") and not os.path.exists(origin):
+                continue
             if origin and origin not in asked and not _is_known(origin):
                 asked.add(origin)
                 found += _foreign(origin)

@@ -33,6 +33,7 @@ from teetotal.programs.c.compilers import (
     is_clang,
     path_of,
     run,
+    shared_cxx_library,
     split_flags,
 )
 from teetotal.scale.supervision import scratch_folder
@@ -196,7 +197,8 @@ def build(source: Source, directory: Path) -> Path:
     linker_map = directory / "map"
     made = ["-shared", "-Wl,-Bsymbolic", "-z", "noexecstack", "-Wl,-z,separate-code", "-o", str(result)]
     told = ["-lpthread", "-Wl,-z,undefs", f"-Wl,-Map={linker_map}"]  # the last one counts
-    run([*_linker(source), *made, *objects, *link_flags, *told], source.name)
+    libraries = shared_cxx_library(*_linker(source)) if _is_cxx(source) else []
+    run([*_linker(source), *made, *objects, *link_flags, *libraries, *told], source.name)
     hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
     from teetotal.programs.c.elf import has_bit_fields, take_initialisers  # loaded for C alone
 
@@ -213,7 +215,7 @@ def build(source: Source, directory: Path) -> Path:
     hidden += [f"{name}, which the program has its own of," for name in sorted(deadlines.own(result))]
     if hidden:
         (directory / UNSEEN).write_text("".join(f"{what}\n" for what in hidden))
-    if of_system or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
+    if of_system or _is_cxx(source):
         from teetotal.programs.c.symbols import library_functions
 
         ranges = library_functions(result, of_system)
@@ -358,6 +360,10 @@ def unseen(program: Path) -> list[str]:
     """What a built program does to memory that no hook sees."""
     file = program.parent / UNSEEN
     return file.read_text().splitlines() if file.exists() else []
+
+
+def _is_cxx(source: Source) -> bool:
+    return any(Path(file).suffix in CXX_SUFFIXES for file in source.files)
 
 
 def _linker(source: Source) -> list[str]:

@@ -16,7 +16,10 @@ from teetotal.programs.c.objects import Object
 from teetotal.scale.supervision import scratch_folder
 
 _FUNCTION = re.compile(r": in function [`'](?P<name>[^']+)'")
-_REFERENCE = re.compile(r"^(?:\S*ld\S*: )?(?P<place>.*?:\d+): warning: undefined reference to [`'](?P<name>.+)'$")
+_REFERENCE = re.compile(
+    r"^(?:\S*ld\S*: )?(?P<place>.*?:\d+):(?:\(\S+\):)? warning: undefined reference to [`'](?P<name>.+)'$"
+)
+"""Some linkers have the offset in the section behind the line."""
 
 
 def undefined(source: Source, explorer: Path) -> dict[str, list[str]]:
