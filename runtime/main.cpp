@@ -36,6 +36,7 @@
 #include "local_state.hpp"
 #include "newer_names.hpp"
 #include "replay.hpp"
+#include "reserving.hpp"
 #include "signals.hpp"
 #include "supervisor.hpp"
 #include "survival.hpp"
@@ -270,13 +271,14 @@ int run(int count, char** arguments) {
   // A debugger would follow the supervisor.
   const bool alone = request.replay && request.stop_at_last;
   try {
+    check_machine();
     if (!alone) supervise(file, {request.seconds, request.strategy.megabytes, request.serve});
+    prepare_fibers();
   } catch (const std::runtime_error& error) {
-    std::fprintf(stderr, "teetotal-runtime: %s\n", error.what());
+    std::fprintf(stderr, "%s\n", error.what());
     return 5;
   }
   const Output output(alone ? file : Output::kChannel);
-  prepare_fibers();
   redirect(alone ? file : -1);
 #ifdef TEETOTAL_SANITIZE
   let_sanitizers_tell();

@@ -15,6 +15,7 @@ import resource
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +26,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 _NUMBERS = {
     "clone": 56, "ptrace": 101, "syslog": 103, "personality": 135, "ustat": 136, "sysfs": 139, "vhangup": 153,
-    "pivot_root": 155, "_sysctl": 156, "adjtimex": 159, "arch_prctl": 158, "acct": 163, "settimeofday": 164, "mount": 165,
+    "pivot_root": 155, "_sysctl": 156, "prctl": 157, "arch_prctl": 158, "adjtimex": 159, "acct": 163,
+    "settimeofday": 164, "mount": 165,
     "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "iopl": 172, "ioperm": 173, "create_module": 174,
     "init_module": 175, "delete_module": 176, "get_kernel_syms": 177, "query_module": 178, "quotactl": 179,
     "nfsservctl": 180, "lookup_dcookie": 212, "clock_settime": 227, "mbind": 237, "set_mempolicy": 238,
@@ -124,6 +126,9 @@ def seccomp(name: str) -> None:
         )
         personality = _instruction(_LOAD, 16) + allowed + refuse
         program += _instruction(_JEQ, _NUMBERS["personality"], 0, len(personality) // 8) + personality
+    if name == "no-filters":  # also by its older name
+        again = _instruction(_LOAD, 16) + _refused(_PR_SET_SECCOMP, errno.EINVAL) + _instruction(_RETURN, _ALLOW)
+        program += _instruction(_JEQ, _NUMBERS["prctl"], 0, len(again) // 8) + again
     _install(program)
 
 
@@ -182,12 +187,16 @@ def _write(path: str, text: str) -> None:
 
 
 def mount(value: str) -> None:
-    """``KIND:FOLDER[:OPTIONS]``: a file system of that kind there; ``ro:FOLDER``: that folder can only be read."""
+    """``KIND:FOLDER[:OPTIONS]``: a file system of that kind there; ``new:FOLDER``: one in memory, in a folder that is made
+    if it is not there; ``ro:FOLDER``: the folder can only be read."""
     kind, folder, *options = value.split(":")
     _with_own_mounts()
     if kind == "ro":
         _mount(folder, folder, None, _BIND | _RECURSIVE)
         _mount(folder, folder, None, _BIND | _REMOUNT | _READ_ONLY)
+    elif kind == "new":
+        os.makedirs(folder, exist_ok=True)
+        _mount("tmpfs", folder, "tmpfs")
     elif kind == "bind":
         _mount(folder, options[0], None, _BIND | _RECURSIVE)
     else:
@@ -219,6 +228,19 @@ def proc(value: str) -> None:
                 _mount(path, path, None, _BIND | _REMOUNT | _READ_ONLY)
     else:
         _mount("proc", "/proc", "proc", 0, {"hidepid": "hidepid=2", "pids": "subset=pid"}[value])
+
+
+def absent(value: str) -> None:
+    """A file that is not there, among others that are."""
+    _with_own_mounts()
+    parent, name = os.path.split(value)
+    kept = {other: os.open(f"{parent}/{other}", os.O_PATH) for other in os.listdir(parent) if other != name}
+    _mount("tmpfs", parent, "tmpfs", 0, "mode=755")
+    for other, file in kept.items():
+        made = Path(parent, other)
+        made.mkdir() if os.path.isdir(f"/proc/self/fd/{file}") else made.touch()
+        _mount(f"/proc/self/fd/{file}", str(made), None, _BIND | _RECURSIVE)
+        os.close(file)
 
 
 def shm(value: str) -> None:
@@ -319,6 +341,48 @@ def variable(value: str) -> None:
         os.environ[name] = text
 
 
+# ---- a processor that lacks something
+
+_TRACE_DETACH, _TRACE_SEIZE, _TRACE_REGISTERS, _TRACE_EXECS = 17, 0x4206, 12, 1 << 4
+_SET_TRACER = 0x59616D61
+_HWCAP2, _STACK_POINTER = 26, 19
+
+
+def hwcap2(value: str) -> None:
+    """What the kernel tells the command, and nobody that it starts, of its processor: without bit 1, that programs may not
+    set the FS register by themselves, as gVisor and kernels before 5.9 have it. A child changes that once the command is
+    in memory."""
+    parent, (ready, go) = os.getpid(), os.pipe()
+    if (child := os.fork()) != 0:
+        _LIBC.prctl(_SET_TRACER, child, 0, 0, 0)
+        os.read(ready, 1)
+        return
+    _LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    while _LIBC.ptrace(_TRACE_SEIZE, parent, None, _TRACE_EXECS) == -1:
+        time.sleep(0.001)  # it has not named us yet
+    os.write(go, b".")
+    os.waitpid(parent, 0)
+    registers = (ctypes.c_ulong * 27)()
+    _LIBC.ptrace(_TRACE_REGISTERS, parent, None, registers)
+    with open(f"/proc/{parent}/mem", "r+b", buffering=0) as memory:
+        at = registers[_STACK_POINTER]
+
+        def word(address: int) -> int:
+            memory.seek(address)
+            return int.from_bytes(memory.read(8), "little")
+
+        at += 8 * (word(at) + 2)  # the arguments
+        while word(at) != 0:  # the environment
+            at += 8
+        at += 8
+        while word(at) != _HWCAP2:
+            at += 16
+        memory.seek(at + 8)
+        memory.write(int(value).to_bytes(8, "little"))
+    _LIBC.ptrace(_TRACE_DETACH, parent, None, None)
+    os._exit(0)
+
+
 def folder(value: str) -> None:
     os.chdir(value)
 
@@ -326,7 +390,7 @@ def folder(value: str) -> None:
 _STEPS: dict[str, Callable[[str], None]] = {
     step.__name__: step
     for step in (seccomp, namespaces, mount, proc, shm, capabilities, user, limit, group, processor, randomise, variable,
-                 folder)
+                 folder, hwcap2, absent)
 }  # fmt: skip
 
 
