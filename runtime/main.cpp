@@ -29,6 +29,7 @@
 #include "channel.hpp"
 #include "choices.hpp"
 #include "conditions.hpp"
+#include "exceptions.hpp"
 #include "explorer.hpp"
 #include "imports.hpp"
 #include "isolation.hpp"
@@ -289,6 +290,7 @@ int run(int count, char** arguments) {
     remarks.note("this kernel filters no system calls (seccomp): what libraries ask of it is not looked at");
   try {
     const std::string here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    try_exceptions();
     imports.read(here + "/teetotal-imports.txt", here + "/teetotal-instrumented.so");
     program.load(request.object);
     if (!alone) limit_files();

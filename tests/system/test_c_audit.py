@@ -158,9 +158,12 @@ def test_nothing_of_it_is_named(program: Path) -> None:
 def test_what_was_built_passes_its_own_audit(compiler: str) -> None:
     """As if somebody else had built it. Where clang puts registers by, beside variables that others may know, only its
     assembly says that these are no variables."""
-    puts_by = [f"s{list(CASES).index(PUTS_REGISTERS_BY)}()", "main()"] if compiler == "clang" else []
+    of = {name: f"s{number}()" for number, name in enumerate(CASES)}
+    puts_by = {of[PUTS_REGISTERS_BY], "main()"} if compiler == "clang" else set()
+    copies = {of[name] for name in ("large struct", "small struct")} if compiler == "clang" else set()  # clang 19's
     with compiled(source(), compiler=compiler) as built:
-        assert set(unseen_in(Object((built.parent / "0.o").read_bytes()))) == set(puts_by)
+        found = set(unseen_in(Object((built.parent / "0.o").read_bytes())))
+        assert puts_by <= found <= puts_by | copies
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -66,9 +66,9 @@ _TRAMPOLINES = re.compile(r'^\s*\.section\s+\.note\.GNU-stack,\s*"x"', re.MULTIL
 
 
 _VECTORCALL = re.compile(
-    r"^(?!\s*\.(?:symver|asci[iz]|string)\b).*?(?P<whole>(?P<name>[\w.$]+)@@\d+)(?=[@,:\s]|$)", re.MULTILINE
+    r"^(?!\s*\.(?:symver|asci[iz]|string|file)\b).*?(?P<whole>(?P<name>[\w.$]+)@@\d+)(?=[@,:\s\"]|$)", re.MULTILINE
 )
-"""A function whose name has the size of its arguments in it, which to an assembler is a version."""
+"""A function whose name has the size of its arguments in it, which to an assembler or linker is a version."""
 _OPENMP_OF_CLANG = re.compile(r"\b__kmpc_\w+")
 """libgomp's entry points are modelled (runtime/hooks/hooks_openmp.cpp), these are not."""
 
