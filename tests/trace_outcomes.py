@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from teetotal import traces
 from teetotal.answers.events import Event
 from teetotal.traces import Batch, TraceFileError
 from teetotal.traces.trace import Trace
+
+
+def _installed() -> bool:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+needs_arrow = pytest.mark.skipif(not _installed(), reason="pyarrow is not installed")
+
+
+def formats(*names: str) -> list[Any]:
+    """Formats or suffixes as parameters: those of Arrow are skipped where it is missing."""
+    foreign = ("parquet", "arrow")
+    return [pytest.param(name, marks=needs_arrow if any(one in name for one in foreign) else ()) for name in names]
 
 
 def encoded(events: list[Event], format: traces.Format) -> bytes:

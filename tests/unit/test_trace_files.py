@@ -23,9 +23,9 @@ from teetotal.traces import Batch, Tables
 from teetotal.traces.batch import batches_of
 from teetotal.traces.binary import BinaryWriter
 from teetotal.traces.trace import Trace
-from trace_outcomes import encoded, outcome, outcome_of
+from trace_outcomes import encoded, formats, needs_arrow, outcome, outcome_of
 
-FORMATS: list[traces.Format] = ["binary", "jsonl", "parquet", "arrow", "arrow-stream"]
+FORMATS = formats("binary", "jsonl", "parquet", "arrow", "arrow-stream")
 OWN: list[traces.Format] = ["binary", "jsonl"]
 
 
@@ -41,6 +41,7 @@ def test_what_goes_in_comes_out(format: traces.Format, valued: bool, tmp_path: P
             assert outcome_of(data, tmp_path, "pipe") == (events, None)
 
 
+@needs_arrow
 def test_arrow_streams_can_be_piped(tmp_path: Path) -> None:
     events = recorded_events(random.Random(11), 50)
     reading, writing = os.pipe()
