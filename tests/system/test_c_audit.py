@@ -335,8 +335,8 @@ BEYOND = {
         "__tsan_write4",
     ),
     "code behind a comment": (
-        """__attribute__((section(".text#"))) static const unsigned char code[] = {0xc7, 7, 1, 0, 0, 0, 0xc3};
-        static void store(int *p) { ((void (*)(int *))code)(p); }""",
+        """__attribute__((section(".text#"))) static const unsigned char code[] = {0xc7, 7, 1, 0, 0, 0, 6};
+        static void store(int *p) { if (p == 0) ((void (*)(int *))code)(p); }""",
         "the bytes c7 07 01",
     ),
 }
@@ -500,3 +500,11 @@ def test_what_the_linker_makes_is_its_own_where_it_makes_stubs(tmp_path: Path, s
     assert count
     found = unaccounted(tmp_path / "p.so", newer, [str(tmp_path / "p.o")])
     assert any("linker stubs" in line for line in found) is named
+
+
+def test_constants_of_the_sanitizers_headers_replace_no_hook(tmp_path: Path) -> None:
+    """Those of GCC 16 for C++ have them."""
+    text = """static const unsigned __tsan_mutex_not_static = 1 << 8; int x;
+int main(void) { x = 1; return __tsan_mutex_not_static == 0; }"""
+    (tmp_path / "p.c").write_text(text)
+    assert check(Source((str(tmp_path / "p.c"),), compiler="gcc")).verdict.value == "safe"
