@@ -120,7 +120,12 @@ def compiler_for(file: str, chosen: str | None) -> list[str]:
     if not command:
         raise TeetotalError("--cc names no compiler")
     if shutil.which(command[0]) is None:
-        raise TeetotalError(f"checking {file} needs a C compiler, and there is no {command[0]} here; see --cc")
+        package = (
+            "a C++ compiler (the package g++, gcc-c++ or clang)" if plus_plus else "one (the package gcc or clang)"
+        )
+        raise TeetotalError(
+            f"checking {file} needs a C compiler, and there is no {command[0]} here: install {package}, or name another with --cc"
+        )
     return command
 
 
