@@ -35,7 +35,9 @@
 #include "isolation.hpp"
 #include "lifetimes.hpp"
 #include "local_state.hpp"
+#include "newer_names.hpp"
 #include "replay.hpp"
+#include "reserving.hpp"
 #include "signals.hpp"
 #include "supervisor.hpp"
 #include "survival.hpp"
@@ -265,17 +267,19 @@ int run(int count, char** arguments) {
   request.bounds.spinners_wake = request.strategy.name != "all" && !request.spinners_stop;
 
   const Isolation isolation = request.own.empty() ? Isolation{} : isolate(request.own, kOwnMegabytes, teetotal_kernel);
+  kept_away = {.files = isolation.files, .network = isolation.network};
 
   // A debugger would follow the supervisor.
   const bool alone = request.replay && request.stop_at_last;
   try {
+    check_machine();
     if (!alone) supervise(file, {request.seconds, request.strategy.megabytes, request.serve});
+    prepare_fibers();
   } catch (const std::runtime_error& error) {
-    std::fprintf(stderr, "teetotal-runtime: %s\n", error.what());
+    std::fprintf(stderr, "%s\n", error.what());
     return 5;
   }
   const Output output(alone ? file : Output::kChannel);
-  prepare_fibers();
   redirect(alone ? file : -1);
 #ifdef TEETOTAL_SANITIZE
   let_sanitizers_tell();

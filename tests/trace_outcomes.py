@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,13 @@ from teetotal.answers.events import Event
 from teetotal.traces import Batch, TraceFileError
 from teetotal.traces.trace import Trace
 
-
-def _installed() -> bool:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return False
-    return True
+OWN: list[traces.Format] = ["binary", "jsonl"]
+ARROW = pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
 
 
-needs_arrow = pytest.mark.skipif(not _installed(), reason="pyarrow is not installed")
-
-
-def formats(*names: str) -> list[Any]:
-    """Formats or suffixes as parameters: those of Arrow are skipped where it is missing."""
-    foreign = ("parquet", "arrow")
-    return [pytest.param(name, marks=needs_arrow if any(one in name for one in foreign) else ()) for name in names]
+def formats(*names: traces.Format) -> list[Any]:
+    """As parameters of a test: without pyarrow its formats are skipped."""
+    return [name if name in OWN else pytest.param(name, marks=ARROW) for name in names]
 
 
 def encoded(events: list[Event], format: traces.Format) -> bytes:

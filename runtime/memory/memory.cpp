@@ -8,6 +8,9 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "process.hpp"
+#include "reserving.hpp"
+
 namespace teetotal::runtime {
 
 Memory memory;
@@ -15,13 +18,6 @@ Memory memory;
 namespace {
 
 constexpr std::size_t kSmall = 256 * 1024;
-
-void* reserve(std::uintptr_t address, std::size_t size) {
-  void* reserved = mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (reserved == MAP_FAILED) throw std::runtime_error("cannot reserve the heap of the program");
-  return reserved;
-}
 
 constexpr std::size_t kSizes = (std::size_t{1} << 40) - 1;
 struct Header {
@@ -43,8 +39,9 @@ void Memory::clear(std::uintptr_t begin, std::size_t size) {
 }
 
 void Memory::prepare() {
-  reserve(kHeap, kMaxThreads * kHeapStride);
-  reserve(kShadow, kMaxThreads * kHeapStride / kGrain);
+  const bool open = reserve(kHeap, kMaxThreads * kHeapStride);
+  const bool both = reserve(kShadow, kMaxThreads * kHeapStride / kGrain) && open;
+  open_.fill(both ? kHeapStride : 0);
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
         static_cast<std::vector<std::uintptr_t>*>(data)->push_back(info->dlpi_addr);
@@ -184,12 +181,23 @@ void Memory::shrink(const Used& used, std::uint32_t threads) {
   }
 }
 
+void Memory::open(std::uint32_t thread, std::size_t size, std::uintptr_t place) {
+  constexpr std::size_t kLeast = std::size_t{1} << 20;
+  const std::size_t more = std::min(std::max({kLeast, 2 * open_[thread], size}), kHeapStride);
+  const std::size_t offset = thread * kHeapStride;
+  if (!open_up(kHeap + offset, more) || !open_up(kShadow + offset / kGrain, more / kGrain + 1))
+    fail(process.threads[thread], Failure::too_large, "needs more memory than there is", place);
+  open_[thread] = more;
+}
+
 void* Memory::allocate(std::uint32_t thread, std::size_t size, std::size_t alignment, std::uintptr_t place) {
   std::size_t& used = used_[thread];
   alignment = std::max(alignment, kGrain);
   const std::size_t start = (used + kGrain + alignment - 1) / alignment * alignment;
   const std::size_t grains = std::max<std::size_t>(1, (size + kGrain - 1) / kGrain);
   if (size >= kHeapStride || start + grains * kGrain > kHeapStride - kGrain) return nullptr;
+  if (start + grains * kGrain > open_[thread]) [[unlikely]]
+    open(thread, start + grains * kGrain, place);
   used = start + grains * kGrain;
   const std::uintptr_t address = kHeap + thread * kHeapStride + start;
   *reinterpret_cast<Header*>(address - kGrain) = {size & kSizes, 0, place};

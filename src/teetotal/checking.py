@@ -25,6 +25,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.replay import ReplayAnswer
 from teetotal.answers.schedules import TokenError, known_writes
+from teetotal.answers.surroundings import advice
 from teetotal.answers.verdict import Goal, Verdict
 from teetotal.budget import Budget, Watcher
 from teetotal.programs import files, goals
@@ -175,7 +176,7 @@ class Job(msgspec.Struct, frozen=True):
         except RecursionError:
             return Done(refusals=[self.refusal(f"{self.name}: nested too deeply")])
         except OSError as error:
-            return Done(refusals=[self.refusal(f"{self.name}: {error.strerror or error}")])
+            return Done(refusals=[self.refusal(f"{self.name}: {advice(error)}")])
         except Exception:
             import traceback
 

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import msgspec
 
+from teetotal.answers.surroundings import old_processor
 from teetotal.scale.processes import adopt_orphans, bury_orphans, die_with_parent, end_children, largest
 
 BAD_INPUT, INCONCLUSIVE, FAULT, INTERRUPTED = 2, 3, 70, 130
@@ -348,10 +349,21 @@ def _wait(child: int, reader: int) -> int:
     return status
 
 
+def _flags() -> str:
+    """What this processor can do; as the newest can, where that is not known."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("flags"):
+                return line
+    return "sse4_2"
+
+
 def death(code: int) -> tuple[int, str]:
     """A status and a reason for the end of a process that told none, by its exit code (minus a signal's number)."""
     if code == -signal.SIGKILL:
         return INCONCLUSIVE, "its process ended by signal SIGKILL, perhaps for want of memory"
+    if code == -signal.SIGILL and (why := old_processor(_flags())) is not None:
+        return BAD_INPUT, why
     if code < 0:
         return FAULT, f"its process ended by signal {signal.Signals(-code).name}"
     return BAD_INPUT, f"its process ended with status {code}, before it had an answer"

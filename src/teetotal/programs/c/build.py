@@ -8,6 +8,7 @@ the sanitizer's own library: the hooks are found in the explorer.
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -135,6 +136,7 @@ def executable(text: str, directory: Path, compiler: str | None, flags: tuple[st
 
 
 def build(source: Source, directory: Path) -> Path:
+    runtime()
     from teetotal.programs.c import assertions
     from teetotal.programs.c.addresses import AddressWatch, variables  # the disassembler is large: not for every call
     from teetotal.programs.c.audit import unaccounted
@@ -314,13 +316,23 @@ def refuse_unrecordable(program: Path) -> None:
         raise TeetotalError(f"{program} is not executable")
 
 
+def runtime() -> Path:
+    """The program that C programs are loaded into."""
+    if chosen := os.environ.get("TEETOTAL_RUNTIME"):  # built otherwise: with sanitizers, for instance
+        return Path(chosen)
+    return installed("teetotal-runtime")
+
+
 def installed(name: str) -> Path:
     """What the package brings along for C programs."""
     from teetotal import _core
 
     path = Path(_core.__file__).parent / name  # beside it, where the package itself is installed in place too
     if not path.exists():
-        raise TeetotalError("this installation cannot run C programs: that needs Linux on x86-64")
+        raise TeetotalError(
+            f"this installation cannot run C programs: that needs Linux on x86-64, and this is {platform.system()} on"
+            f" {platform.machine()}; litmus tests, Python and Promela programs, histories and traces need neither"
+        )
     return path
 
 
@@ -338,6 +350,7 @@ def commands_for_linking(source: Source, directory: Path) -> Iterator[list[str]]
 def library_flags(source: Source) -> list[str]:
     """For the user's own build of a library. gcc runs its assembler through ours; clang cannot, so there only what the
     compiler gives a hook is seen."""
+    runtime()
     compiler = compiler_for(source.files[0], source.compiler)
     ours = [] if is_clang(compiler) else ["-wrapper", f"{sys.executable},-m,teetotal.programs.c.assembler"]
     return [*INSTRUMENTED, *instrumentation(compiler), *ours]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.surroundings import compilers_advice
 
 C_SUFFIXES = (".c",)
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
@@ -238,5 +239,7 @@ def errors_first(said: str) -> str:
 def run(command: list[str], what: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
+        if (change := compilers_advice(done.stderr)) is not None:
+            raise TeetotalError(f"{what} could not be compiled: {change}")
         raise CompileError(f"{what} does not compile:\n{errors_first(done.stderr or done.stdout)}")
     return done.stdout
