@@ -53,6 +53,7 @@ def check(
 ) -> CheckAnswer:
     """Whether a program is robust and safe, or only safe, as ``options.goal`` says. ``Interrupted`` with what is known by
     then, where the user ends it. ``scale``: who helps."""
+    options = msgspec.structs.replace(options, max_megabytes=supervision.affordable(options.max_megabytes))
     budget = Budget(options.seconds, options.max_megabytes, watcher, scale)
     if isinstance(subject, Program):
         from teetotal.engines import interpreted

@@ -79,6 +79,7 @@ class Chroot:
         done = self.run(["sh", "-ec", install])
         if done.returncode:
             raise CannotBeMade(f"apt-get install: {done.stderr.strip().splitlines()[-1:]}")
+        self._reach_the_network()  # the package of certificates has put its own in the place of this machine's
         self.run(["sh", "-c", f"id {USER} >/dev/null 2>&1 || useradd --create-home {USER}"])
         if self.system.hardened and self.has(self.system.compilers[0]):
             self._harden()

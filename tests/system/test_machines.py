@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import machines
+from large_programs import DEKKER
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
 from teetotal.programs.c import build
@@ -81,6 +82,24 @@ def test_a_heap_that_grows_is_opened_as_it_is_needed(tmp_path: Path) -> None:
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["verdict"]) == (3, "inconclusive"), done.stderr
     assert any("needs more memory than there is" in note for note in answer["notes"])
+
+
+def test_no_more_memory_is_taken_than_a_container_has(tmp_path: Path) -> None:
+    """The kernel ended the process, and what it had found was lost."""
+    (tmp_path / "dekker.py").write_text(DEKKER)
+    done = run(["group=150"], "check", "--json", "--model", "pso", "--goal", "safe", "dekker.py", folder=tmp_path)
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["verdict"], answer["complete"]) == (1, "violation", False), done.stderr
+    assert any("MB go; see --memory" in note for note in answer["notes"])
+
+
+@pytest.mark.parametrize(("spare", "most"), [(None, 4096), (100 << 30, 4096), (1 << 30, 746), (100 << 20, 1), (0, 1)])
+def test_memory_is_asked_for_as_far_as_it_is_there(
+    spare: int | None, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_core, "spare_memory", lambda: spare)
+    assert supervision.affordable(4096) == most
+    assert supervision.affordable(1) == 1
 
 
 REFUSED = {

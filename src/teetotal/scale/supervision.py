@@ -28,6 +28,7 @@ from pathlib import Path
 
 import msgspec
 
+from teetotal import _core
 from teetotal.answers.surroundings import old_processor
 from teetotal.scale.processes import adopt_orphans, bury_orphans, die_with_parent, end_children, largest
 
@@ -125,6 +126,16 @@ def looks_at_the_clock() -> None:
 def room(megabytes: float) -> int:
     """Bytes that a process may have for this much of an engine's own memory."""
     return int(megabytes * 1.1 + SLACK_MEGABYTES) << 20
+
+
+def affordable(megabytes: int) -> int:
+    """No more than this machine, or the container that this runs in, can still give to one process: with all of that in use
+    the system would end it, and with it what it has found."""
+    spare = _core.spare_memory()
+    if spare is None:
+        return megabytes
+    there = (spare / 2**20 * 0.9 - SLACK_MEGABYTES) / 1.1  # as room() counts
+    return min(megabytes, max(1, int(there)))
 
 
 @contextmanager
