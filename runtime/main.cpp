@@ -29,6 +29,7 @@
 #include "channel.hpp"
 #include "choices.hpp"
 #include "conditions.hpp"
+#include "exceptions.hpp"
 #include "explorer.hpp"
 #include "imports.hpp"
 #include "isolation.hpp"
@@ -232,6 +233,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     unwritten.bit_fields = value == "1";
   else if (name == "output")
     program.show_output = value == "1";
+  else if (name == "rounds")
+    follows_rounds = true, local_states.read_errno(value == "errno");
   else if (name == "own")
     request.own = value;
   else
@@ -289,6 +292,7 @@ int run(int count, char** arguments) {
     remarks.note("this kernel filters no system calls (seccomp): what libraries ask of it is not looked at");
   try {
     const std::string here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    try_exceptions();
     imports.read(here + "/teetotal-imports.txt", here + "/teetotal-instrumented.so");
     program.load(request.object);
     if (!alone) limit_files();

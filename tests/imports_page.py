@@ -21,7 +21,7 @@ Then nothing is proved; violations that are found are real.
 | nothing | reads and writes nothing that the program can see, but `errno` and what it is given by value; keeps nothing |
 | output | as nothing: what a standard stream holds back is nothing that a program can ask for |
 | replaced | done by a function of ours, each access an event, in its order |
-| modelled | done by a hook: memory, threads, synchronisation, time, chance, ends |
+| modelled | done by a hook: memory, threads, synchronisation, time, chance, ends; refused where there is none |
 | arguments | touches what the arguments of these numbers point to, no more: named where another thread may see that |
 | changes | as arguments; but of `std::cout`, too, it changes what others may ask for: named beside other threads |
 | thrown | as arguments; but where the first is what is thrown, that has one owner, or holders whom the library counts |

@@ -128,7 +128,8 @@ int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
                .enabler = self.wait.woken_by,
                .writes = Writes::never,
                .expected = needed});
-  if (ordered || !local_states.uses_result(place)) return 0;
+  const bool unused = std::exchange(self.rounds.unused, false);
+  if (ordered || unused || !local_states.uses_result(place)) return 0;
   synchronise(self, Verb::none, Kind::rmw, Tag::word, &barrier->serial, place,
               {.writes = Writes::if_equal, .expected = 0});
   return std::exchange(barrier->serial, 1) == 0 ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
@@ -365,6 +366,8 @@ long syscall(long number, ...) {
       return futex_wake(*self, word_at, value, TEETOTAL_PLACE);
     fail(*self, Failure::unsupported, "a futex operation other than wait and wake", TEETOTAL_PLACE);
   }
+  if (number == SYS_futex && self != nullptr && (arguments[1] & FUTEX_CMD_MASK) != FUTEX_WAKE)
+    fail(*self, Failure::unsupported, "a futex in memory that is a library's", TEETOTAL_PLACE);
   if (self != nullptr) {
     // Else what it does to memory, and what it learns, is not followed.
     if (number != SYS_futex && number != SYS_sched_yield && number != SYS_exit_group) {

@@ -89,7 +89,8 @@ constexpr std::size_t kArguments = 6;  // in registers
 
 // Those of the table whose effect is that of a hook under the same name are modelled.
 Effect effect_of(std::string_view word) {
-  if (word == "nothing" || word == "output" || word == "modelled" || word == "checker") return Effect::none;
+  if (word == "nothing" || word == "output" || word == "checker") return Effect::none;
+  if (word == "modelled") return Effect::modelled;
   if (word.starts_with("replaced")) return Effect::replaced;
   if (word == "refused") return Effect::refused;
   if (word == "constant") return Effect::constant;
@@ -257,6 +258,9 @@ void* Imports::bound(const std::string& name, void* target) {
     case Effect::none:
     case Effect::constant:
       return target;
+    case Effect::modelled:
+      if (of_executable(reinterpret_cast<std::uintptr_t>(target))) return target;
+      return stub({name, {Effect::refused}, target});
     case Effect::replaced:
       if (void* ours = replacement(entry.by.empty() ? name : entry.by)) return ours;
       return stub({name, {}, target});

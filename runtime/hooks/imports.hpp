@@ -21,7 +21,8 @@ struct Thread;
 
 enum class Effect : std::uint8_t {
   unknown,    // in no table, or of the outside world: run, and named
-  none,       // nothing that others can see, or what the hooks under its own name model
+  none,       // nothing that others can see
+  modelled,   // the hook under its own name does it
   replaced,   // teetotal_NAME here, or NAME in the instrumented library
   arguments,  // touches what some of its arguments point to: named unless that is the thread's own
   state,      // keeps something of its own that is put back: named beside other threads

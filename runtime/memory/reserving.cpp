@@ -1,6 +1,7 @@
 #include "reserving.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

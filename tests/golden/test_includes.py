@@ -88,6 +88,19 @@ ALSO = {
 }  # fmt: skip
 """Headers that declare the same, as the standard has it."""
 
+SYSTEM = {
+    r"SYS_\w+": "sys/syscall.h",
+    r"(?:PROT|MAP|MADV)_[A-Z]\w*": "sys/mman.h",
+    r"FUTEX_\w+": "linux/futex.h",
+    r"PR_[A-Z]\w*": "sys/prctl.h",
+    r"RLIMIT_\w+": "sys/resource.h",
+    r"W(?:IF(?:EXITED|SIGNALED|STOPPED)|EXITSTATUS|TERMSIG|STOPSIG)": "sys/wait.h",
+    r"AT_HWCAP\w*": "sys/auxv.h",
+    r"RTLD_\w+": "dlfcn.h",
+    r"(?:STDIN|STDOUT|STDERR)_FILENO": "unistd.h",
+}
+"""The kernel's and the C library's constants, and the headers that have them."""
+
 HOMES = {name: header for header, names in HEADERS.items() for name in names.split()}
 _NAME = re.compile(r"\bstd::((?:ranges::|chrono::|this_thread::|filesystem::)?\w+)|\b([A-Z]{3,}_[A-Z_]+)\b")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:<(?P<system>[^>]+)>|"(?P<own>[^"]+)")', re.MULTILINE)
@@ -120,11 +133,12 @@ def missing(file: Path) -> set[str]:
     )
     here = included(file)
     used = {one[1] or one[2] for one in _NAME.finditer(text)}
+    constants = {(one[0], home) for names, home in SYSTEM.items() for one in re.finditer(rf"\b{names}\b", text)}
     return {
         f"<{HOMES[name]}> for {name}"
         for name in used & set(HOMES)
         if HOMES[name] not in here and not ALSO.get(HOMES[name], set()) & here
-    }
+    } | {f"<{home}> for {name}" for name, home in constants if home not in here}
 
 
 def test_each_file_includes_what_it_uses() -> None:

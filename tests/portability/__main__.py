@@ -16,7 +16,7 @@ from pathlib import Path
 from portability import wheels
 from portability.chroots import CannotBeMade, Chroot, needs
 from portability.record import Record
-from portability.stages import ROOT, STAGES, Room, copy_tree
+from portability.stages import ROOT, STAGES, Room, copy_tree, packages
 from portability.systems import SYSTEMS, System
 
 
@@ -54,16 +54,16 @@ def main() -> int:
 
 def _try(system: System, chosen: argparse.Namespace, record: Record) -> bool:
     chroot = Chroot(system, chosen.folder)
-    _say(system, "is made, if it is not there")
+    room = Room(chroot, chosen.folder / "logs", chosen.whole)
+    stages = chosen.stage or [name for name in STAGES if name == "wheel" or not system.wheel_only]
+    _say(system, "is made, as far as it is not there")
     try:
-        chroot.make()
+        chroot.make([package for name in stages for package in packages(name, system)])
     except CannotBeMade as error:
         _say(system, f"cannot be made: {error}")
         return False
     record.add_facts(system.name, _facts(chroot))
     copy_tree(chroot)
-    room = Room(chroot, chosen.folder / "logs", chosen.whole)
-    stages = chosen.stage or [name for name in STAGES if name == "wheel" or not system.wheel_only]
     good = True
     for name in stages:
         begin = time.monotonic()

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from portability.systems import HARDENED, PACKAGES, System
+from portability.systems import BASIC, HARDENED, System
 
 _OPEN = ("LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
 _PASSED_ON = ("PIP_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "http_proxy", "https_proxy", "no_proxy")
@@ -57,39 +57,33 @@ class Chroot:
         self.system = system
         self.root = folder / system.name
 
-    def make(self) -> None:
-        """As far as it is not there: packages may have been added to the list since."""
-        made = self.root / "etc" / "teetotal-system"
-        packages = self._packages()
-        if made.exists() and made.read_text() == packages:
+    def make(self, packages: Iterable[str] = BASIC) -> None:
+        """With these packages, as far as they are not there yet: everything that is installed is kept."""
+        known = self.root / "etc" / "teetotal-packages"
+        installed = set(known.read_text().split()) if known.exists() else set()
+        missing = sorted(set(packages) - installed)
+        if not missing:
             return
-        if not (self.root / "usr" / "bin" / "apt-get").exists() or not (self.root / "etc" / "debootstrapped").exists():
+        if not known.exists():
             shutil.rmtree(self.root, ignore_errors=True)
             self.root.parent.mkdir(parents=True, exist_ok=True)
             command = ["debootstrap", "--variant=minbase", self.system.suite, str(self.root), mirror()]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise CannotBeMade(f"debootstrap: {done.stdout.strip().splitlines()[-1:]}")
-            (self.root / "etc" / "debootstrapped").touch()
+            known.touch()
         # Archives of releases that get no updates any more are signed for a time that is over.
         (self.root / "etc" / "apt" / "apt.conf.d" / "90kept").write_text('Acquire::Check-Valid-Until "false";\n')
         self._reach_the_network()
-        done = self.run(["sh", "-ec", f"apt-get update -qq; apt-get install -y -qq --no-install-recommends {packages}"])
+        install = f"apt-get update -qq; apt-get install -y -qq --no-install-recommends {' '.join(missing)}"
+        done = self.run(["sh", "-ec", install])
         if done.returncode:
             raise CannotBeMade(f"apt-get install: {done.stderr.strip().splitlines()[-1:]}")
+        self._reach_the_network()  # the package of certificates has put its own in the place of this machine's
         self.run(["sh", "-c", f"id {USER} >/dev/null 2>&1 || useradd --create-home {USER}"])
-        if self.system.hardened:
+        if self.system.hardened and self.has(self.system.compilers[0]):
             self._harden()
-        made.write_text(packages)
-
-    def _packages(self) -> str:
-        wanted = [*PACKAGES]
-        for compiler in self.system.compilers:
-            family, _, version = compiler.partition("-")
-            wanted += [compiler, f"g++-{version}"] if family == "gcc" else [compiler]
-        if self.system.suite == "bullseye":
-            wanted = [name for name in wanted if name not in ("clang", "spin")]
-        return " ".join(wanted)
+        known.write_text("\n".join(sorted(installed | set(missing))))
 
     def _reach_the_network(self) -> None:
         for file in (Path("/etc/resolv.conf"), _CERTIFICATES):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from portability.chroots import USER, Chroot
+from portability.systems import BASIC, COMPARED, System
 
 ROOT = Path(__file__).resolve().parents[2]
 TREE = "/root/teetotal"
@@ -153,6 +154,15 @@ def battery(room: Room) -> Result:
         rows.append(f"{compiler} " + json.dumps(tally["words"]))
         details += [f"{compiler}: {title}" for title in tally["wrong"]]
     return Result(not details, "; ".join(rows), tuple(details))
+
+
+def packages(stage: str, system: System) -> tuple[str, ...]:
+    """What a stage needs of a system."""
+    if stage == "demo":
+        return (*BASIC, *(system.packages if system.hardened else ()))
+    if stage == "wheel" and system.wheel_only:
+        return (*BASIC, *system.packages)
+    return (*BASIC, *COMPARED, *(system.packages if stage in ("builds", "battery") or system.hardened else ()))
 
 
 STAGES: dict[str, Callable[[Room], Result]] = {

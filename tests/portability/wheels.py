@@ -13,7 +13,7 @@ from pathlib import Path
 
 from portability.chroots import Chroot
 from portability.stages import Room, copy_tree
-from portability.systems import SYSTEMS
+from portability.systems import BASIC, SYSTEMS
 
 COMPILER = "12"
 """The version of gcc: each system that builds a wheel has it."""
@@ -46,7 +46,7 @@ def build(folder: Path, tree: Path, target: Path) -> list[Path]:
     made = []
     for name in BUILDERS:
         chroot = Chroot(by_name[name], folder)
-        chroot.make()
+        chroot.make((*BASIC, f"gcc-{COMPILER}", f"g++-{COMPILER}"))
         copy_tree(chroot, tree)
         room = Room(chroot, folder / "logs", whole=False)
         script = _SCRIPT.replace("@", COMPILER).replace("PYTHON", chroot.system.python)

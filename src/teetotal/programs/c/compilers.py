@@ -120,7 +120,9 @@ def compiler_for(file: str, chosen: str | None) -> list[str]:
     if not command:
         raise TeetotalError("--cc names no compiler")
     if shutil.which(command[0]) is None:
-        raise TeetotalError(f"checking {file} needs a C compiler, and there is no {command[0]} here; see --cc")
+        package = "g++, gcc-c++ or clang" if plus_plus else "gcc or clang"
+        why = f"checking {file} needs a C compiler, and there is no {command[0]} here"
+        raise TeetotalError(f"{why}: install the package {package}, or name another compiler with --cc")
     return command
 
 
