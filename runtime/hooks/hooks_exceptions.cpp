@@ -174,8 +174,7 @@ void* teetotal___cxa_allocate_exception(std::size_t size) {
   return object;
 }
 
-// Libraries before gcc 11 have no such function, and programs built with their headers call none.
-[[gnu::weak]] void real_release(void**) asm("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
+void real_release(void**) asm("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
 void release(void**) asm("teetotal__ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
 void release(void** pointer) {
   if (*pointer != nullptr && !named_instead(TEETOTAL_PLACE))
