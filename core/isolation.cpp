@@ -120,7 +120,7 @@ class Covers {
   }
 
  private:
-  static constexpr std::uintmax_t kLargestCopy = 1 << 18;
+  static constexpr std::uintmax_t kLargestCopy = 1 << 16;
   static constexpr std::size_t kMostEntries = 500;  // each is a mount, or a copy
 
   fs::path fresh(const char* what) {

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -22,9 +23,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
+
+import virtual_machine  # noqa: E402
 
 import machines  # noqa: E402
 
@@ -89,6 +93,16 @@ STEPS = {
     "plain": "variable=LC_ALL:POSIX variable=PYTHONCOERCECLOCALE:0 variable=PYTHONUTF8:0 variable=TERM:dumb"
     " variable=COLUMNS:60",
 }
+# Virtual machines: arguments of virtual_machine.run.
+MACHINES: dict[str, dict[str, Any]] = {
+    "overcommit": {"setup": "echo 2 > /proc/sys/vm/overcommit_memory"},
+    "old": {"cpu": "qemu64", "processors": 1},
+    "second": {"cpu": "Nehalem", "options": "nofsgsbase"},
+    "small": {"memory": 600, "processors": 1},
+    "fixed": {"setup": "echo 0 > /proc/sys/kernel/randomize_va_space"},
+    "half": {"setup": "echo 1 > /proc/sys/kernel/randomize_va_space"},
+    "9p": {"shared": True},
+}
 # What it is, how it is imitated, and the steps.
 ENVIRONMENTS = """
 container, root | docker's filter, capabilities and `/proc` | {docker}
@@ -133,6 +147,13 @@ addresses always randomised | `personality` is refused | seccomp=personality
 one processor | `taskset -c 0` | processor=0
 no UTF-8, a dumb terminal | `LC_ALL=POSIX`, `TERM=dumb`, `COLUMNS=60` | {plain}
 no C compiler | an empty `PATH` | variable=PATH:/nonexistent
+`vm.overcommit_memory=2` | a virtual machine with 2 GB | machine:overcommit
+x86-64 without SSSE3 (2003), one processor | a virtual machine (`qemu64`) | machine:old
+x86-64 of 2008: no AVX, no FSGSBASE | a virtual machine (`Nehalem`, `nofsgsbase`) | machine:second
+600 MB of memory, one processor | a virtual machine | machine:small
+addresses never randomised | `kernel.randomize_va_space=0` in a virtual machine | machine:fixed
+heaps not randomised | `kernel.randomize_va_space=1` in a virtual machine | machine:half
+WSL2's `/mnt/c` | the working folder lies on 9p, in a virtual machine | machine:9p
 another processor (aarch64) | the explorer, which is not built there, is missing | absent={runtime}
 """
 
@@ -166,9 +187,11 @@ class Trial:
         name, how, steps_of_it = environment.split(" | ")
         steps = steps_of_it.format(**STEPS, **self.places).split()
         start = f"| {name} | {how} |"
-        if why := machines.why_not(steps):
+        kind, _, machine = steps_of_it.partition(":")
+        virtual = kind == "machine"
+        if why := virtual_machine.why_not() if virtual else machines.why_not(steps):
             return f"{start} not imitated here: {why} |{' |' * (len(VERBS) - 1)}"
-        answers = self.answers(steps)
+        answers = self.answers_of_machine(machine) if virtual else self.answers(steps)
         cells = [self.told(answers[verb], expected[verb]) for verb in VERBS]
         return f"{start} {' | '.join(cells)} |"
 
@@ -183,7 +206,7 @@ class Trial:
 
     def number(self, reason: str) -> int:
         for file in PROGRAMS:
-            reason = reason.replace(file, "FILE")
+            reason = re.sub(rf"[^\s:]*\b{re.escape(file)}", "FILE", reason)
         if reason not in self.reasons:
             self.reasons.append(reason)
         return self.reasons.index(reason) + 1
@@ -196,16 +219,27 @@ class Trial:
         done = subprocess.run(
             command, cwd=self.here, capture_output=True, text=True, check=False, timeout=PATIENCE, errors="replace"
         )
-        verdict, reasons = None, [line for line in done.stderr.splitlines() if line.strip()]
-        for line in done.stdout.splitlines():
-            if line.startswith("{"):
-                told = json.loads(line)
-                verdict = told.get("verdict")
-                reasons = reasons or told.get("notes", [])[:1]
-        if "pytest" in words:
-            reasons = [line for line in done.stdout.splitlines() if line.startswith(("E  ", "FAILED", "ERROR"))][:1]
-            return Answer(2 if done.returncode else 0, None, *_reason(reasons))
-        return Answer(done.returncode, verdict, *_reason(reasons))
+        return answer_of(words, done.returncode, done.stdout, done.stderr)
+
+    def answers_of_machine(self, how: str) -> dict[str, list[Answer]]:
+        """Those of a virtual machine: ``how`` are arguments of its ``run``."""
+        commands = [[self.python, *words] for verb in VERBS for words in VERBS[verb]]
+        results = iter(virtual_machine.run(commands, self.here, python=self.python, **MACHINES[how]))
+        return {verb: [answer_of(words, *next(results)) for words in VERBS[verb]] for verb in VERBS}
+
+
+def answer_of(words: Sequence[str], status: int, output: str, errors: str) -> Answer:
+    verdict, reasons = None, [line for line in errors.splitlines() if line.strip()]
+    for line in output.splitlines():
+        if line.startswith("{"):
+            told = json.loads(line)
+            verdict = told.get("verdict")
+            reasons = reasons or told.get("notes", [])[:1]
+    if "pytest" in words and status != 0:
+        found = [line for line in output.splitlines() if line.startswith(("E  ", "FAILED", "ERROR"))]
+        reasons = found[:1] or [f"pytest itself: {reasons[-1] if reasons else 'nothing is said'}"]
+        status = 2
+    return Answer(status, verdict, *_reason(reasons))
 
 
 def _reason(lines: Sequence[str]) -> tuple[str, int]:

@@ -233,6 +233,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     unwritten.bit_fields = value == "1";
   else if (name == "output")
     program.show_output = value == "1";
+  else if (name == "rounds")
+    follows_rounds = true, local_states.read_errno(value == "errno");
   else if (name == "own")
     request.own = value;
   else

@@ -407,7 +407,7 @@ def command(steps: Sequence[str], *words: str) -> list[str]:
 
 def why_not(steps: Sequence[str]) -> str:
     """Why such a machine cannot be imitated here; empty where it can."""
-    done = subprocess.run(command(steps, "true"), capture_output=True, text=True, check=False)
+    done = subprocess.run(command(steps, "/bin/true"), capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
 
 

@@ -37,8 +37,9 @@ NotEnough::NotEnough(std::size_t needed, std::size_t there) {
 
 std::size_t affordable(std::size_t bytes) {
   if (bytes < std::size_t{1} << 24U) return bytes;
-  const std::size_t there = std::min(of_process(), spare_memory() / 10 * 9);
-  if (bytes > there) throw NotEnough(bytes, there);
+  // A search asks again and again where there is not enough: the machine, which takes longer to answer, comes last.
+  if (const std::size_t there = of_process(); bytes > there) throw NotEnough(bytes, there);
+  if (const std::size_t there = spare_memory() / 10 * 9; bytes > there) throw NotEnough(bytes, there);
   return bytes;
 }
 

@@ -90,6 +90,8 @@ inline bool hidden_from_call(Thread& self, std::uintptr_t address, std::uintptr_
     self.operation.expected = expected;
     self.operation.enabled = nullptr;
     visible(self);
+  } else if (follows_rounds && kind != Kind::st) {
+    note_read(self, address, size_of(tag));
   }
   check_memory(self, address, size_of(tag), place, tag);
   if (kind != Kind::st && object_bytes.may_meet(address)) [[unlikely]]

@@ -225,6 +225,15 @@ UNALIGNED_BOTH(4, Tag::word)
 UNALIGNED_BOTH(8, Tag::oct)
 UNALIGNED_BOTH(16, Tag::vector)
 
+// An rmw that the running code does itself, right behind the hook: one that no other hook does.
+void teetotal_before_change(void* target, std::uint64_t size, int order) {
+  const std::uintptr_t place = TEETOTAL_PLACE;
+  of_size(size, place, [&]<typename T>(T) {
+    before_rmw(order, place);
+    before_atomic(static_cast<const volatile T*>(target), Kind::rmw, Writes::always, place, false, order);
+  });
+}
+
 char teetotal_look_at_guard(const char* guard) {
   look_at(guard, Tag::byte, Order::acq_rel, TEETOTAL_PLACE);
   return *guard;

@@ -128,7 +128,8 @@ int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
                .enabler = self.wait.woken_by,
                .writes = Writes::never,
                .expected = needed});
-  if (ordered || !local_states.uses_result(place)) return 0;
+  const bool unused = std::exchange(self.rounds.unused, false);
+  if (ordered || unused || !local_states.uses_result(place)) return 0;
   synchronise(self, Verb::none, Kind::rmw, Tag::word, &barrier->serial, place,
               {.writes = Writes::if_equal, .expected = 0});
   return std::exchange(barrier->serial, 1) == 0 ? PTHREAD_BARRIER_SERIAL_THREAD : 0;

@@ -81,6 +81,7 @@ void read_parts(Thread& self, char* own, const void* from, std::size_t size, std
   if (size == 0) return;
   if (process.unwatched() || hidden(self, source, place, size)) {
     check_range(self, source, size, place);
+    if (follows_rounds) note_read(self, source, size);
     std::memcpy(own, from, size);
   } else {
     load(self, own, source, size, place);
@@ -108,6 +109,7 @@ void copy(void* to, const void* from, std::size_t size, std::uintptr_t place) {
   if (process.unwatched() || (hidden(*self, target, place, size) && hidden(*self, source, place, size))) {
     check_range(*self, target, size, place);
     check_range(*self, source, size, place);
+    if (follows_rounds) note_read(*self, source, size);
     std::memmove(to, from, size);
     return;
   }
@@ -146,6 +148,7 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
   if (process.unwatched()) {
     for (const std::uintptr_t range : {to, from})
       if (range != 0) check_range(self, range, size, place);
+    if (follows_rounds && from != 0) note_read(self, from, size);
     return;
   }
   if (to != 0 && hidden_from_call(self, to, place, size)) to = 0;

@@ -45,7 +45,11 @@ bool Addresses::of_one_object(std::uintptr_t one, std::uintptr_t other) const {
 }
 
 void Addresses::compared(std::uintptr_t one, std::uintptr_t other, std::uintptr_t place) const {
-  if (!of_one_object(one, other)) name("which of two objects has the lower address, or how far they are apart,", place);
+  if (!of_one_object(one, other)) compared_objects(place);
+}
+
+void Addresses::compared_objects(std::uintptr_t place) const {
+  name("which of two objects has the lower address, or how far they are apart,", place);
 }
 
 void Addresses::hashed(std::uintptr_t value, std::uintptr_t place) const {

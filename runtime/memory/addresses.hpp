@@ -23,6 +23,7 @@ class Addresses {
   void read(const std::string& file, std::uintptr_t base);
 
   void compared(std::uintptr_t one, std::uintptr_t other, std::uintptr_t place) const;
+  void compared_objects(std::uintptr_t place) const;  // of different objects, for sure
   void hashed(std::uintptr_t value, std::uintptr_t place) const;
   // Found different from what an atomic object holds: the same memory might have been given out again by then.
   void expected(std::uintptr_t value, std::uintptr_t place) const;

@@ -400,6 +400,14 @@ static void ended(std::uintptr_t below, std::uintptr_t parameters, std::uintptr_
 
 void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place) { ended(below, below, place); }
 
+void teetotal_parameter_area_begun(std::uintptr_t end) {
+  if (Thread* self = process.current; self != nullptr && stack_owner(end) == self->number)
+    forget_parameters(*self, end);
+}
+void teetotal_parameter_area_ended(std::uintptr_t below, std::uintptr_t parameters, std::uintptr_t place) {
+  ended(below, parameters, place);
+}
+
 // Above the address: how large the parameters of the running function are, the address it returns to, and they
 // themselves. Below it the hook's frame, with the caller's rbp.
 void teetotal_parameters_ended(const std::uintptr_t* size, std::uintptr_t place) {

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "process.hpp"
 #include "reserving.hpp"
@@ -108,16 +110,20 @@ void Memory::adopt_segment(std::uintptr_t begin, std::uintptr_t end) {
   }
   // The pages that lie wholly inside come from a file that holds what is in them now; the edges are copied.
   const std::uintptr_t first = (begin + 4095) / 4096 * 4096, last = end / 4096 * 4096;
+  const auto check = [&](bool done) {
+    if (!done)
+      throw std::runtime_error(std::to_string(size >> 20) +
+                               " MB of variables cannot be kept in a file in memory: " + std::strerror(errno));
+  };
   const int file = memfd_create("teetotal-segment", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, static_cast<off_t>(last - first)) != 0)
-    throw std::runtime_error("cannot keep a large segment");
+  check(file >= 0 && ftruncate(file, static_cast<off_t>(last - first)) == 0);
   for (std::uintptr_t at = first; at < last; at += 4096) {  // pages of zeros stay holes
     const auto* page = reinterpret_cast<const char*>(at);
     if (std::all_of(page, page + 4096, [](char c) { return c == 0; })) continue;
-    if (pwrite(file, page, 4096, static_cast<off_t>(at - first)) != 4096)
-      throw std::runtime_error("cannot keep a large segment");
+    check(pwrite(file, page, 4096, static_cast<off_t>(at - first)) == 4096);
   }
-  mmap(reinterpret_cast<void*>(first), last - first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0);
+  auto* const there = reinterpret_cast<void*>(first);
+  check(mmap(there, last - first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0) == there);
   close(file);
   segments_.push_back({first, last - first, {}});
   if (begin < first) segments_.push_back({begin, first - begin, {bytes, bytes + (first - begin)}});

@@ -86,6 +86,7 @@ bool KnownSteps::changed_nothing_else(const Thread& thread, const Operation& don
       then.allow(&ThreadRecord::single, now);
       then.allow(&ThreadRecord::stack_low, now);
       then.allow(&ThreadRecord::operand, now);
+      then.allow(&ThreadRecord::rounds, now);
       then.allow(&ThreadRecord::waits_on, now);
       if (creates) then.allow(&ThreadRecord::creations, now);
       if (now.operation.verb == Verb::end) {

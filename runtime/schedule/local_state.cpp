@@ -141,7 +141,14 @@ bool LocalStates::may_wait(const Thread& thread) const {
   return marked(thread.operation.place) || any_call(thread, marked);
 }
 
-LocalState LocalStates::of(const Thread& thread) const {
+// Of a program that says itself where its threads stand (rounds.hpp): that, and the operation.
+LocalState LocalStates::on_its_way(const Thread& thread) const {
+  if (!thread.rounds.looping || thread.rounds.blind) return {};
+  return {mix(before_operation(thread), thread.rounds.path) | 1U, true};
+}
+
+// What a thread stands before, and what it has that others have no part in, but its stack.
+std::uint64_t LocalStates::before_operation(const Thread& thread) const {
   const Operation& operation = thread.operation;
   std::uint64_t hash =
       mix(mix(mix(thread.asked.nondet, thread.asked.random), thread.asked.clock), thread.asked.changes);
@@ -164,7 +171,13 @@ LocalState LocalStates::of(const Thread& thread) const {
     add(key);
     add(reinterpret_cast<std::uintptr_t>(value));
   }
+  return hash;
+}
 
+LocalState LocalStates::of(const Thread& thread) const {
+  const Operation& operation = thread.operation;
+  std::uint64_t hash = before_operation(thread);
+  const auto add = [&](std::uint64_t word) { hash = mix(hash, word + 0x9E37); };
   const std::uintptr_t top = stack_top(thread.number);
   Unwound at = unwound(thread.fiber);
   const auto begin = reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer);

@@ -32,8 +32,12 @@ class LocalStates {
   // A file that says where the table is, and whether anything reads errno.
   void read(const std::string& file, std::uintptr_t base);
 
+  // Whether the program, or what it calls, reads errno.
+  void read_errno(bool reads) { reads_errno_ = reads; }
+
   // Of a thread that stands before a read, if that may be part of a loop that only waits; otherwise 0.
   LocalState waiting(const Thread& thread) const {
+    if (follows_rounds) return on_its_way(thread);
     return !nobody_waits_ && may_wait(thread) ? of(thread) : LocalState{};
   }
 
@@ -67,6 +71,8 @@ class LocalStates {
   };
 
   LocalState of(const Thread& thread) const;
+  LocalState on_its_way(const Thread& thread) const;
+  std::uint64_t before_operation(const Thread& thread) const;
   bool may_wait(const Thread& thread) const;
   const Entry* at(std::uintptr_t place) const {
     const std::uintptr_t offset = place - base_;

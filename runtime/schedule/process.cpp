@@ -116,6 +116,7 @@ void fail(Thread& self, const Fault& fault, std::uintptr_t place) {
 void finish(Thread& self, void* result) {
   self.exiting = true;
   self.result = result;
+  self.rounds.frames = nullptr;
   run_below(self, __builtin_frame_address(0), [&] {
     run_thread_destructors(self);
     run_key_destructors(self);
@@ -297,6 +298,7 @@ void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool d
   if (number >= kMaxThreads)
     fail(self, Failure::unsupported, "more than " + std::to_string(kMaxThreads) + " threads", place);
   Thread& child = process.threads[number];
+  if (follows_rounds && process.alone && process.count > 1) note_memory(self);
   process.alone = false;
   find_twin(self, child, routine, argument, detached);
   if (rules.unlock_needs_fence) mfence(self, place);
@@ -307,6 +309,7 @@ void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool d
   ++endings.living;
   child.routine = routine;
   child.argument = argument;
+  if (follows_rounds) begin_path(child);
   child.detached = detached;
   child.signals.blocked = self.signals.blocked;
   process.count = std::max(process.count, number + 1);

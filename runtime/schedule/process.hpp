@@ -142,9 +142,11 @@ extern "C" void teetotal_wipe_registers();
     settle(self);
   if (process.alone && Process::open(self)) {
     ++process.untold;
+    if (follows_rounds) note_seen(self);
     return;
   }
   switch_by(self.fiber, process.scheduler, next_to_run);
+  if (follows_rounds) note_seen(self);
   if (program.tells_registers) [[unlikely]]
     teetotal_wipe_registers();
   if (process.trap) [[unlikely]] {

@@ -14,6 +14,7 @@
 #include "openmp.hpp"
 #include "operation.hpp"
 #include "properties.hpp"
+#include "rounds.hpp"
 #include "seldom.hpp"
 #include "stacks.hpp"
 #include "together.hpp"
@@ -118,6 +119,7 @@ struct ThreadRecord {
   AnnouncedRange range;
   Suspicion suspicion;
   Asked asked;
+  Rounds rounds;  // of programs that were seen through LLVM's IR
   Wait wait;
   OpenMpThread openmp;
   TakenTogether together;

@@ -127,6 +127,15 @@ def test_what_a_machine_lacks_is_said_in_a_line(steps: str) -> None:
     assert done.stdout == ""
 
 
+def test_variables_that_no_file_can_hold_are_named(tmp_path: Path) -> None:
+    program = tmp_path / "large.c"
+    program.write_text("static char volatile data[3 << 20] = {1};\nint main(void) { data[1] = data[0]; }\n")
+    done = run(["seccomp=no-memfd"], "check", str(program))
+    said = "3 MB of variables cannot be kept in a file in memory: Function not implemented"
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_temporary_files_go_where_they_are_told_to() -> None:
     """The way out that the refusal names."""
     steps = ["variable=TMPDIR:/var/tmp", "mount=tmpfs:/tmp:noexec", "seccomp=docker"]

@@ -27,7 +27,7 @@ from teetotal.engines.runtime.messages import (
     Trouble,
     Whole,
 )
-from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, VARIABLES, runtime
+from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, ROUNDS, VARIABLES, runtime
 from teetotal.scale.processes import any_size, fixed_addresses, hurried_later, spent
 
 _NOT_STARTED = 5  # the exit status
@@ -199,4 +199,6 @@ def _with_files(program: Path, options: Sequence[str], trust: bool) -> Sequence[
             options = [*options, f"{name}={beside}"]
     if (program.parent / BIT_FIELDS).exists():
         options = [*options, "bit-fields=1"]
+    if (rounds := program.parent / ROUNDS).exists():
+        options = [*options, f"rounds={rounds.read_text()}"]
     return options

@@ -53,6 +53,9 @@ ASSERTIONS = "assertions"
 runtime/telling/assertions.hpp."""
 RECORDER = "teetotal-record"
 """The library that programs to be recorded are linked with."""
+ROUNDS = "rounds"
+"""Beside the object of a program that was seen through LLVM's IR: whether anything reads errno, for
+runtime/schedule/rounds.hpp."""
 LIVE = "live"
 """Beside the object: where in it the table of what is live begins, and its size, for runtime/schedule/local_state.hpp."""
 
@@ -77,6 +80,12 @@ _ATOMIC_WAITS = Path(__file__).with_name("atomic_waits.cpp")
 """What newer C++ libraries do not inline any more, for programs that call it."""
 _HIDDEN_MAIN = re.compile(r"^\s*\.(?:hidden|internal)\s+main\b.*$", re.MULTILINE)
 """As ``-fvisibility=hidden`` and attributes leave it: the explorer would not find it."""
+
+
+def sees_through_ir() -> bool:
+    """Whether programs are seen through LLVM's IR (``ir``, docs/explanation/seeing.md), which is to take the place of the
+    way through the compiler's assembly: both stand side by side until they agree on all that is tested."""
+    return os.environ.get("TEETOTAL_SEE") == "ir"
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -168,10 +177,21 @@ def build(source: Source, directory: Path) -> Path:
         handmade = Path(file).suffix in ASSEMBLY_SUFFIXES
         wanted = ["-xassembler-with-cpp", "-E"] if handmade else ["-S", *_plain_assembly(compiler)]
         compile_ = [*compiler, *options, *wanted, path_of(file), "-o", str(assembly)]
-        try:
-            run([*compile_, *_without_registers(file)], file)
-        except CompileError:  # without the word it may be no declaration any more
-            run(compile_, file)
+        through_ir = sees_through_ir() and not handmade
+        if through_ir:
+            from teetotal.programs.c.ir.building import assembly_of, clang_for
+
+            seen = assembly_of(file, compiler, flags, directory / str(len(objects)))
+            compiler = clang_for(compiler)
+            assembly.write_text(seen.assembly, errors="surrogateescape")
+            hidden.extend(seen.unseen)
+            deadlines.relied_on |= seen.relied_on
+            addresses.found |= seen.addresses
+        else:
+            try:
+                run([*compile_, *_without_registers(file)], file)
+            except CompileError:  # without the word it may be no declaration any more
+                run(compile_, file)
         if not assembly.exists():
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
 
@@ -192,10 +212,15 @@ def build(source: Source, directory: Path) -> Path:
         if (entry := _OPENMP_OF_CLANG.search(compiled)) is not None:
             raise TeetotalError(f"{file}: OpenMP as clang has it ({entry.group()}) is not explored; gcc's is: --cc gcc")
 
-        visible = make_visible(compiled, assemble, file, passes, handmade=handmade)
+        if through_ir:
+            kept = (lock_together, addresses, bound, found[-1])
+            visible = make_visible(compiled, assemble, file, kept, compiled=seen.functions)
+            assemble(visible.text)
+        else:
+            visible = make_visible(compiled, assemble, file, passes, handmade=handmade)
+            assemble(mark_ends(visible.text, visible.parameters, handmade=handmade))
         hidden.extend(visible.unseen)
         of_system.update(visible.of_system)
-        assemble(mark_ends(visible.text, visible.parameters, handmade=handmade))
         objects.append(str(output))
 
     result = directory / "program.so"
@@ -221,6 +246,8 @@ def build(source: Source, directory: Path) -> Path:
         (directory / LIVE).write_text(f"{live.address:x} {live.size:x} {reads_errno(result):d}\n")
     if (asserts := assertions.table(result)) is not None:
         (directory / ASSERTIONS).write_text(f"{asserts.address:x} {asserts.size:x}\n")
+    if sees_through_ir():
+        (directory / ROUNDS).write_text("errno" if reads_errno(result) else "all")
     if has_bit_fields(result):
         (directory / BIT_FIELDS).touch()
     if addresses.found:

@@ -51,15 +51,21 @@ Pass = Callable[[Text, list[Function]], None]
 
 
 def make_visible(
-    text: str, assemble: Callable[[str], bytes], file: str, passes: tuple[Pass, ...] = (), *, handmade: bool = False
+    text: str,
+    assemble: Callable[[str], bytes],
+    file: str,
+    passes: tuple[Pass, ...] = (),
+    *,
+    handmade: bool = False,
+    compiled: frozenset[str] | None = None,
 ) -> Visible:
     """``assemble`` makes an object file of assembly; ``file`` is what the compiler made it from, or (``handmade``) what
-    somebody wrote."""
+    somebody wrote. ``compiled``: functions that have their hooks already, but for the program's own assembly in them."""
     variables = FrameVariables(lambda: assemble(text))
     program = Text(text, handmade=handmade, variables=variables)
     program.attach(Object(assemble(program.labelled)))
     functions = list(program.functions())
-    unseen = _Hooks(program, file).put(functions)
+    unseen = _Hooks(program, file, compiled).put(functions)
     for further in passes:
         further(program, functions)
 
@@ -71,8 +77,9 @@ def make_visible(
 
 
 class _Hooks:
-    def __init__(self, program: Text, file: str) -> None:
+    def __init__(self, program: Text, file: str, compiled: frozenset[str] | None) -> None:
         self.program = program
+        self.compiled = compiled
         self.file = file
         self.unseen: dict[str, None] = {}
         self.numbers = count()
@@ -85,7 +92,13 @@ class _Hooks:
         for function in functions:
             if self._chooses(function.name):
                 continue
+            has_hooks = self.compiled is not None and function.name in self.compiled
+            if has_hooks and not any(item.statement.app for block in function.blocks for item in block):
+                continue
             decision = Evaluation(function).decide()
+            if has_hooks:
+                written = [item for item in decision.hooks if item.statement.app]
+                decision = decision._replace(hooks=written, dropped=[], copies=[], singles=[])
             self.calls = any(item.instruction.is_call for block in function.blocks for item in block)
             for item in decision.dropped:
                 item.statement.text = f"# {item.statement.text}"
@@ -101,6 +114,8 @@ class _Hooks:
             for block in function.blocks:
                 kept: set[tuple[int, int]] = set()  # registers in which assembly keeps its stack pointer
                 for item in block:
+                    if has_hooks and not item.statement.app:
+                        continue
                     oddity = odd_by_hand(item.instruction) if item.statement.app else item.instruction.oddity
                     if oddity:
                         self._name(item.statement, oddity, function.name, item)
