@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,6 +76,8 @@ _OPENMP_OF_CLANG = re.compile(r"\b__kmpc_\w+")
 """libgomp's entry points are modelled (runtime/hooks/hooks_openmp.cpp), these are not."""
 
 
+_ATOMIC_WAITS = Path(__file__).with_name("atomic_waits.cpp")
+"""What newer C++ libraries do not inline any more, for programs that call it."""
 _HIDDEN_MAIN = re.compile(r"^\s*\.(?:hidden|internal)\s+main\b.*$", re.MULTILINE)
 """As ``-fvisibility=hidden`` and attributes leave it: the explorer would not find it."""
 
@@ -151,6 +153,7 @@ def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.audit import unaccounted
     from teetotal.programs.c.bound import BoundRegisters
     from teetotal.programs.c.deadlines import DeadlineWatch
+    from teetotal.programs.c.elf import has_bit_fields, take_initialisers, waits_in_library
     from teetotal.programs.c.frames import mark_ends, mark_raised_stacks
     from teetotal.programs.c.instrument import make_visible
     from teetotal.programs.c.live_table import reads_errno, table
@@ -165,11 +168,12 @@ def build(source: Source, directory: Path) -> Path:
     addresses, deadlines, bound = AddressWatch(), DeadlineWatch(), BoundRegisters()
     found = (addresses, deadlines, UnwrittenLocals(), Liveness(), bound, assertions.Assertions())
     passes = (lock_together, *found, mark_raised_stacks)
-    for number, file in enumerate(source.files):
+
+    def compile_one(file: str, flags: list[str]) -> None:
         text_files.refuse_odd(file)
         compiler = compiler_for(file, source.compiler)
-        assembly, output = (directory / f"{number}.{kind}" for kind in ("s", "o"))
-        options = (*INSTRUMENTED, *instrumentation(compiler), *compile_flags)
+        assembly, output = (directory / f"{len(objects)}.{kind}" for kind in ("s", "o"))
+        options = (*INSTRUMENTED, *instrumentation(compiler), *flags)
         handmade = Path(file).suffix in ASSEMBLY_SUFFIXES
         wanted = ["-xassembler-with-cpp", "-E"] if handmade else ["-S", *_plain_assembly(compiler)]
         compile_ = [*compiler, *options, *wanted, path_of(file), "-o", str(assembly)]
@@ -177,10 +181,10 @@ def build(source: Source, directory: Path) -> Path:
         if through_ir:
             from teetotal.programs.c.ir.building import assembly_of, clang_for
 
-            seen = assembly_of(file, compiler, compile_flags, directory / str(number))
+            seen = assembly_of(file, compiler, flags, directory / str(len(objects)))
             compiler = clang_for(compiler)
             assembly.write_text(seen.assembly, errors="surrogateescape")
-            hidden += seen.unseen
+            hidden.extend(seen.unseen)
             deadlines.relied_on |= seen.relied_on
             addresses.found |= seen.addresses
         else:
@@ -192,11 +196,11 @@ def build(source: Source, directory: Path) -> Path:
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
 
         def assemble(text: str) -> bytes:
-            assembly.write_text(text, errors="surrogateescape")  # noqa: B023
-            ours = is_clang(compiler) and not (handmade or assembler_flags)  # noqa: B023
-            if not (ours and _by_gnu(text, assembly, output)):  # noqa: B023
-                run([*compiler, *assembler_flags, "-c", str(assembly), "-o", str(output)], file)  # noqa: B023
-            return output.read_bytes()  # noqa: B023
+            assembly.write_text(text, errors="surrogateescape")
+            ours = is_clang(compiler) and not (handmade or assembler_flags)
+            if not (ours and _by_gnu(text, assembly, output)):
+                run([*compiler, *assembler_flags, "-c", str(assembly), "-o", str(output)], file)
+            return output.read_bytes()
 
         compiled = _HIDDEN_MAIN.sub("", assembly.read_text(errors="surrogateescape"))
         if not handmade and _TRAMPOLINES.search(compiled):
@@ -215,17 +219,27 @@ def build(source: Source, directory: Path) -> Path:
         else:
             visible = make_visible(compiled, assemble, file, passes, handmade=handmade)
             assemble(mark_ends(visible.text, visible.parameters, handmade=handmade))
-        hidden += visible.unseen
-        of_system |= visible.of_system
+        hidden.extend(visible.unseen)
+        of_system.update(visible.of_system)
         objects.append(str(output))
+
     result = directory / "program.so"
     linker_map = directory / "map"
     made = ["-shared", "-Wl,-Bsymbolic", "-z", "noexecstack", "-Wl,-z,separate-code", "-o", str(result)]
     told = ["-lpthread", "-Wl,-z,undefs", f"-Wl,-Map={linker_map}"]  # the last one counts
     libraries = shared_cxx_library(*_linker(source)) if _is_cxx(source) else []
-    run([*_linker(source), *made, *objects, *link_flags, *libraries, *told], source.name)
+
+    def link() -> None:
+        run([*_linker(source), *made, *objects, *link_flags, *libraries, *told], source.name)
+
+    for file in source.files:
+        compile_one(file, compile_flags)
+    link()
+    if waits_in_library(result):
+        with suppress(CompileError):  # of a version that is not known: refused when it is called
+            compile_one(str(_ATOMIC_WAITS), [*compile_flags, "-std=gnu++20", "-w"])
+        link()
     hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
-    from teetotal.programs.c.elf import has_bit_fields, take_initialisers  # loaded for C alone
 
     take_initialisers(result)
     if (live := table(result)) is not None:
