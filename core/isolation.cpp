@@ -9,14 +9,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 #include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "mounts.hpp"
 
 namespace teetotal {
 namespace {
+
+namespace fs = std::filesystem;
 
 template <typename T>
 long word(T value) {
@@ -54,7 +63,7 @@ bool same_user(uid_t user, gid_t group) {
          write_to("/proc/self/gid_map", itself(group));
 }
 
-bool mounted(const Kernel& kernel, const char* what, const std::string& where, unsigned long flags,
+bool mounted(const Kernel& kernel, const char* what, const fs::path& where, unsigned long flags,
              const std::string& options) {
   return kernel(SYS_mount, what, where.c_str(), what, flags, options.c_str());
 }
@@ -78,26 +87,107 @@ std::string escaped(const std::string& path) {
   return result;
 }
 
-// Whether another file system is mounted somewhere below the folder, ours aside: overlayfs would show an empty folder.
-bool has_mounts_below(const std::string& folder, const std::string& own) {
-  std::ifstream mounts("/proc/self/mountinfo");
-  for (std::string line; std::getline(mounts, line);) {
-    std::istringstream words(line);
-    std::string word;
-    for (int column = 0; column < 5; ++column) words >> word;  // the fifth: where; blanks are octal, which is as good
-    if (word != own && word.starts_with(folder + '/')) return true;
-  }
-  return false;
+bool below(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end() && path != folder;
 }
 
-// What is written into the folder is seen by nobody else. Where that cannot be had, it can only be read.
-void cover(const Kernel& kernel, const std::string& folder, const std::string& own, const std::string& name) {
-  if (has_mounts_below(folder, own)) return;
-  const std::string above = own + "/above-" + name, work = own + "/work-" + name;
-  if (mkdir(above.c_str(), 0700) != 0 || mkdir(work.c_str(), 0700) != 0) return;
-  const std::string options =
-      "lowerdir=" + escaped(folder) + ",upperdir=" + escaped(above) + ",workdir=" + escaped(work) + ",userxattr";
-  mounted(kernel, "overlay", folder, 0, options);
+// Builds, in `own`, folders that look like others; what is written into them is kept in `own`.
+//
+// As a rule that is one overlay. But the kernel makes none of a folder below which something is mounted: an ordinary
+// user could see with it what is hidden there. Such a folder is made anew, with an overlay for each folder in it, and
+// so on. What cannot be had so is there as it is, and can only be read.
+class Covers {
+ public:
+  Covers(const Kernel& kernel, fs::path own) : kernel_(kernel), own_(std::move(own)), mounts_(mounts()) {}
+
+  // Where it is now; empty where it could not be made.
+  fs::path of(const fs::path& folder) {
+    const fs::path cover = fresh("cover");
+    return !cover.empty() && build(folder, cover) ? cover : fs::path();
+  }
+
+  // A folder whose owner has no name here can be written to all the same, if it is covered by itself.
+  bool overlay(const fs::path& folder, const fs::path& cover) {
+    const fs::path above = fresh("above"), work = fresh("work");
+    const std::string options =
+        "lowerdir=" + escaped(folder) + ",upperdir=" + escaped(above) + ",workdir=" + escaped(work) + ",userxattr";
+    return mounted(kernel_, "overlay", cover, 0, options);
+  }
+
+  bool has_mounts_below(const fs::path& folder) const {
+    return std::ranges::any_of(mounts_,
+                               [&](const Mount& mount) { return mount.where != own_ && below(mount.where, folder); });
+  }
+
+ private:
+  static constexpr std::uintmax_t kLargestCopy = 1 << 16;
+  static constexpr std::size_t kMostEntries = 500;  // each is a mount, or a copy
+
+  fs::path fresh(const char* what) {
+    const fs::path folder = own_ / (what + std::to_string(count_++));
+    return mkdir(folder.c_str(), 0700) == 0 ? folder : fs::path();
+  }
+
+  bool as_it_is(const fs::path& path, const fs::path& cover) const {
+    return kernel_(SYS_mount, path.c_str(), cover.c_str(), nullptr, MS_BIND | MS_REC, nullptr);
+  }
+
+  bool build(const fs::path& folder, const fs::path& cover) {
+    if (access(folder.c_str(), W_OK) != 0 && errno != EROFS) return as_it_is(folder, cover);
+    if (!has_mounts_below(folder)) return overlay(folder, cover) || as_it_is(folder, cover);
+    std::error_code failed;
+    std::vector<fs::directory_entry> entries;
+    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed))
+      if (entry->path() != own_) entries.push_back(*entry);
+    if (failed || entries.size() > kMostEntries) return as_it_is(folder, cover);
+    fs::permissions(cover, fs::status(folder, failed).permissions(), failed);
+    return std::ranges::all_of(entries, [&](const fs::directory_entry& entry) {
+      std::error_code gone;
+      return add(entry, cover / entry.path().filename()) || !fs::exists(entry.symlink_status(gone));
+    });
+  }
+
+  bool add(const fs::directory_entry& entry, const fs::path& cover) {
+    std::error_code failed;
+    if (entry.is_symlink(failed)) {
+      fs::copy_symlink(entry.path(), cover, failed);
+      return !failed;
+    }
+    if (entry.is_directory(failed)) return mkdir(cover.c_str(), 0700) == 0 && build(entry.path(), cover);
+    const bool small = entry.is_regular_file(failed) && entry.file_size(failed) <= kLargestCopy && !failed;
+    if (small && fs::copy_file(entry.path(), cover, failed)) return true;
+    const int file = open(cover.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file >= 0) close(file);
+    return as_it_is(entry.path(), cover);
+  }
+
+  const Kernel& kernel_;
+  fs::path own_;
+  std::vector<Mount> mounts_;
+  int count_ = 0;
+};
+
+// What is written into the working folder and into /tmp is seen by nobody else. Where that cannot be had, they can only
+// be read. All is built, and held on to, before anything is put in its place, which may hide `own`.
+void cover(const Kernel& kernel, const fs::path& own, const fs::path& here) {
+  const fs::path tmp = "/tmp";
+  Covers covers(kernel, own);
+  std::vector<std::pair<int, fs::path>> made;
+  const auto add = [&](const fs::path& folder) {
+    const fs::path cover = covers.of(folder);
+    if (!cover.empty()) made.emplace_back(open(cover.c_str(), O_PATH | O_CLOEXEC), folder);
+    return cover;
+  };
+  const fs::path temporary = add(tmp);
+  if (!below(here, tmp)) {
+    if (here != tmp && here.has_relative_path()) add(here);
+  } else if (!temporary.empty() && !covers.has_mounts_below(here)) {
+    covers.overlay(here, temporary / here.lexically_relative(tmp));
+  }
+  for (const auto& [cover, folder] : made) {
+    if (kernel(SYS_fchdir, cover)) kernel(SYS_mount, ".", folder.c_str(), nullptr, MS_BIND | MS_REC, nullptr);
+    close(cover);
+  }
 }
 
 // Whoever made the namespaces could undo them, and so could a program that root starts.
@@ -121,9 +211,8 @@ Isolation isolate(const std::string& own, std::uint64_t megabytes, SystemCall ca
       mounted(kernel, "tmpfs", own, MS_NOSUID | MS_NODEV, "mode=700,size=" + std::to_string(megabytes) + 'm')) {
     result.files = true;
     std::error_code unknown;
-    const std::string here = std::filesystem::current_path(unknown);
-    if (!here.empty() && here != "/" && !here.starts_with("/tmp/")) cover(kernel, here, own, "here");
-    cover(kernel, "/tmp", own, "tmp");
+    const std::string here = fs::current_path(unknown);
+    cover(kernel, own, here);
     if (!here.empty()) kernel(SYS_chdir, here.c_str());  // into what covers it
   }
   return give_up_capabilities(kernel) ? result : Isolation{};

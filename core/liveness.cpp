@@ -1,5 +1,7 @@
 #include "liveness.hpp"
 
+#include <utility>
+
 namespace teetotal {
 
 namespace {

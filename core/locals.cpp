@@ -1,6 +1,7 @@
 #include "locals.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "hash.hpp"
 

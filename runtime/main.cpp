@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 #include "addresses.hpp"
@@ -28,12 +29,15 @@
 #include "channel.hpp"
 #include "choices.hpp"
 #include "conditions.hpp"
+#include "exceptions.hpp"
 #include "explorer.hpp"
 #include "imports.hpp"
 #include "isolation.hpp"
 #include "lifetimes.hpp"
 #include "local_state.hpp"
+#include "newer_names.hpp"
 #include "replay.hpp"
+#include "reserving.hpp"
 #include "signals.hpp"
 #include "supervisor.hpp"
 #include "survival.hpp"
@@ -265,17 +269,19 @@ int run(int count, char** arguments) {
   request.bounds.spinners_wake = request.strategy.name != "all" && !request.spinners_stop;
 
   const Isolation isolation = request.own.empty() ? Isolation{} : isolate(request.own, kOwnMegabytes, teetotal_kernel);
+  kept_away = {.files = isolation.files, .network = isolation.network};
 
   // A debugger would follow the supervisor.
   const bool alone = request.replay && request.stop_at_last;
   try {
+    check_machine();
     if (!alone) supervise(file, {request.seconds, request.strategy.megabytes, request.serve});
+    prepare_fibers();
   } catch (const std::runtime_error& error) {
-    std::fprintf(stderr, "teetotal-runtime: %s\n", error.what());
+    std::fprintf(stderr, "%s\n", error.what());
     return 5;
   }
   const Output output(alone ? file : Output::kChannel);
-  prepare_fibers();
   redirect(alone ? file : -1);
 #ifdef TEETOTAL_SANITIZE
   let_sanitizers_tell();
@@ -286,6 +292,7 @@ int run(int count, char** arguments) {
     remarks.note("this kernel filters no system calls (seccomp): what libraries ask of it is not looked at");
   try {
     const std::string here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    try_exceptions();
     imports.read(here + "/teetotal-imports.txt", here + "/teetotal-instrumented.so");
     program.load(request.object);
     if (!alone) limit_files();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,13 @@ COMPILERS = [
     pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"{name} is not installed"))
     for name in ("gcc", "clang")
 ]
+
+
+def version(compiler: str) -> int:
+    """The first number of it."""
+    said = subprocess.run([compiler, "-dumpversion"], capture_output=True, text=True, check=True).stdout
+    return int(said.partition(".")[0])
+
 
 BITS = 3
 """For each register and location of an outcome: values are below 8."""

@@ -26,6 +26,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -116,7 +117,8 @@ def _histories() -> list[bytes]:
 def _traces() -> list[bytes]:
     trace = Trace.from_events(recorded_events(random.Random(1), 40))
     found = []
-    for format in ("binary", "jsonl", "arrow-stream", "parquet"):
+    arrow = ("arrow-stream", "parquet") if find_spec("pyarrow") else ()
+    for format in ("binary", "jsonl", *arrow):
         file = io.BytesIO()
         traces.write(trace, file, format)  # type: ignore[arg-type]
         found.append(file.getvalue())

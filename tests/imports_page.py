@@ -21,7 +21,7 @@ Then nothing is proved; violations that are found are real.
 | nothing | reads and writes nothing that the program can see, but `errno` and what it is given by value; keeps nothing |
 | output | as nothing: what a standard stream holds back is nothing that a program can ask for |
 | replaced | done by a function of ours, each access an event, in its order |
-| modelled | done by a hook: memory, threads, synchronisation, time, chance, ends |
+| modelled | done by a hook: memory, threads, synchronisation, time, chance, ends; refused where there is none |
 | arguments | touches what the arguments of these numbers point to, no more: named where another thread may see that |
 | changes | as arguments; but of `std::cout`, too, it changes what others may ask for: named beside other threads |
 | thrown | as arguments; but where the first is what is thrown, that has one owner, or holders whom the library counts |
@@ -29,6 +29,7 @@ Then nothing is proved; violations that are found are real.
 | outside | depends on the outside world: run, and named |
 | refused | cannot be explored: the answer says so |
 | checker | what the compiler's instrumentation and checked programs call |
+| variant of | what the C library's headers make of a function under some flags and versions: done as that function is |
 | constant | a variable that keeps its value; any other variable of a library is named where threads access it |
 
 `NAME*` stands for all that begin so.
@@ -56,7 +57,8 @@ def page() -> str:
         if words:
             effect, _, detail = words[0].partition(":")
             numbered = effect in ("arguments", "changes", "thrown", "keeps")
-            shown = effect + (f" {', '.join(detail)}" if numbered else f" by `{detail}`" if detail else "")
+            how = "of" if effect == "variant" else "by"
+            shown = effect + (f" {', '.join(detail)}" if numbered else f" {how} `{detail}`" if detail else "")
             text += ", " if words[0] == before else f"\n- {shown}: "
             text += ", ".join(demangled(words[1:]))
             before = words[0]

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import io
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from teetotal import traces
 from teetotal.answers.events import Event
 from teetotal.traces import Batch, TraceFileError
 from teetotal.traces.trace import Trace
+
+OWN: list[traces.Format] = ["binary", "jsonl"]
+ARROW = pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
+
+
+def formats(*names: traces.Format) -> list[Any]:
+    """As parameters of a test: without pyarrow its formats are skipped."""
+    return [name if name in OWN else pytest.param(name, marks=ARROW) for name in names]
 
 
 def encoded(events: list[Event], format: traces.Format) -> bytes:

@@ -9,6 +9,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <tuple>
+
 #include "histories/budget.hpp"
 #include "histories/cycles.hpp"
 #include "histories/mapped.hpp"
@@ -18,6 +20,7 @@
 #include "histories/values.hpp"
 #include "histories/witness.hpp"
 #include "module.hpp"
+#include "spare_memory.hpp"
 
 using namespace nanobind::literals;
 
@@ -119,6 +122,14 @@ void bind_histories(nb::module_& m) {
       .def("__len__", &History::size);
   m.def("make_history", &make_history);
   m.def("affordable", &affordable);
+  m.def(
+      "spare_memory",
+      [](const std::string& root) -> std::optional<std::size_t> {
+        const std::size_t bytes = spare_memory(root);
+        if (bytes == kUnknownMemory) return {};
+        return bytes;
+      },
+      "root"_a = "/");
   m.def("memory_to_saturate",
         [](const History& history, int model) { return memory_to_saturate(history, static_cast<Model>(model)); });
   m.def("read_history_file", &read_file, "path"_a, "format"_a, "split_transactions"_a = false,

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <tuple>
 
 #include "bindings/histories.hpp"
 #include "histories/candidates.hpp"

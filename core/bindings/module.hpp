@@ -4,6 +4,8 @@
 #include <nanobind/nanobind.h>
 
 #include <chrono>
+#include <cstdint>
+#include <utility>
 
 namespace teetotal {
 

@@ -6,6 +6,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <tuple>
+#include <utility>
+
 #include "module.hpp"
 
 namespace nb = nanobind;

@@ -4,6 +4,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <tuple>
+
 #include "columns.hpp"
 #include "module.hpp"
 #include "simulate/machine.hpp"

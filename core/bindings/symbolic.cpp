@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <tuple>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif

@@ -11,6 +11,8 @@
 // Final values, which the paper does not have, are part of pww.
 #pragma once
 
+#include <utility>
+
 #include "histories/saturation.hpp"
 
 namespace teetotal::histories {

@@ -1,6 +1,7 @@
 #include "histories/cycles.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "components.hpp"
 

@@ -1,6 +1,7 @@
 #include "histories/extended.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace teetotal::histories {
 namespace {

@@ -1,6 +1,7 @@
 #include "histories/parts.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <queue>
 #include <unordered_map>

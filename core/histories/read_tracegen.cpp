@@ -3,6 +3,7 @@
 // Program order is the order of the requests. A load-reserve and the successful store-cond after it are a load and an
 // rmw; a store-cond that answers anything but 0 failed and wrote nothing. Other lines are the simulator's chatter.
 #include <map>
+#include <utility>
 
 #include "histories/readers.hpp"
 

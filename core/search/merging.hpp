@@ -8,6 +8,7 @@
 // the way; where it was wrong the part is thrown away and its leaf explored again.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>

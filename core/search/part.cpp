@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iterator>
 #include <stdexcept>
+#include <system_error>
 
 namespace teetotal {
 

@@ -1,6 +1,7 @@
 #include "simulate/cache.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace teetotal::simulate {
 

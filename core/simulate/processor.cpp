@@ -1,6 +1,7 @@
 #include "simulate/processor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace teetotal::simulate {
 

@@ -1,9 +1,11 @@
 #include "symbolic/robust.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 #include <unordered_map>
 
 #include "symbolic/aside.hpp"

@@ -15,11 +15,13 @@
 #include <csignal>
 #include <cstddef>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "accesses.hpp"
 #include "call_names.hpp"
 #include "channel.hpp"
+#include "newer_names.hpp"
 #include "signals.hpp"
 
 namespace teetotal::runtime {
@@ -244,6 +246,17 @@ bool quiet(const Call& call, long& result, std::string& name) {
   }
 }
 
+// What it is that the program is kept away from, where that is why a call failed; else empty. A folder with another
+// owner, who has no name among the program's users, cannot be copied to where the program may write (EOVERFLOW).
+std::string kept_from(const Call& call, long result) {
+  const std::string named = " (the system call " + call_name(call.number) + "; --trust lets it)";
+  if (kept_away.files && (result == -EROFS || result == -EOVERFLOW))
+    return "a file that it may not write here, being isolated" + named;
+  if (kept_away.network && (result == -ENETUNREACH || result == -EADDRNOTAVAIL))
+    return "a network that it does not have here, being isolated" + named;
+  return "";
+}
+
 // Does what the program asks for, or fails. `usual`: as processes of this machine's do.
 long answered(Thread& self, const Call& call, bool usual) {
   if (const std::string why = usual ? refusal(call) : "a system call of another kind"; !why.empty()) {
@@ -265,6 +278,11 @@ long answered(Thread& self, const Call& call, bool usual) {
       result = call.run();
       channel.pulse().call = 0;
     }
+    if (const std::string what = kept_from(call, result); !what.empty()) {
+      const std::uintptr_t place = std::exchange(call_place, 0);
+      if (self.range.size != 0) take_back(self);
+      fail(self, Failure::unsupported, what, place);
+    }
     call_place = 0;
   }
   return result;
@@ -274,6 +292,8 @@ long answered(Thread& self, const Call& call, bool usual) {
 
 OwnBusiness::OwnBusiness() { ++own_business; }
 OwnBusiness::~OwnBusiness() { --own_business; }
+
+KeptAway kept_away;
 
 std::uintptr_t place_of_call() { return call_place; }
 

@@ -5,6 +5,8 @@
 //   debugging,
 //              mapping over memory that is not the program's. The thread fails as with anything that cannot be
 //              explored.
+//   kept away  what fails only because the program is isolated: what the program would do then, it does nowhere else.
+//              The thread fails as above.
 //   named      everything else. It is done, but no hook has followed it: no proof stands on it.
 //
 // The explorer's own calls go through `kernel`, whose instruction the filter knows.
@@ -36,6 +38,12 @@ long kernel(long number, Arguments... arguments) {
   const long all[6] = {word_of(arguments)...};
   return teetotal_kernel(number, all[0], all[1], all[2], all[3], all[4], all[5]);
 }
+
+// What the program is kept away from (isolation.hpp).
+struct KeptAway {
+  bool files = false, network = false;
+};
+extern KeptAway kept_away;
 
 // From here on, in this process and those that it starts. False where the kernel knows no filters: then only what the
 // program itself asks for is looked at, by `syscall` and by name (imports.txt), and nothing that libraries do.

@@ -6,6 +6,9 @@
 
 namespace teetotal::runtime {
 
+// Finds out how this C++ library lays exceptions out. Once, before the program runs.
+void try_exceptions();
+
 // Whether an object lies in memory that the C++ library gave for what is thrown.
 bool is_thrown(std::uintptr_t object);
 

@@ -20,6 +20,7 @@
 #include "endings.hpp"
 #include "hooks_signals.hpp"
 #include "imports.hpp"
+#include "newer_names.hpp"
 #include "real.hpp"
 #include "symmetry.hpp"
 
@@ -39,8 +40,8 @@ bool depends_on_machine(int name) {
     case _SC_CHILD_MAX:
     case _SC_ARG_MAX:
     case _SC_SIGQUEUE_MAX:
-    case _SC_MINSIGSTKSZ:
-    case _SC_SIGSTKSZ:
+    case kMinimalSignalStack:
+    case kSignalStack:
       return true;
     default:
       return name >= _SC_LEVEL1_ICACHE_SIZE && name <= _SC_LEVEL4_CACHE_LINESIZE;

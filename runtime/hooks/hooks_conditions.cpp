@@ -366,6 +366,8 @@ long syscall(long number, ...) {
       return futex_wake(*self, word_at, value, TEETOTAL_PLACE);
     fail(*self, Failure::unsupported, "a futex operation other than wait and wake", TEETOTAL_PLACE);
   }
+  if (number == SYS_futex && self != nullptr && (arguments[1] & FUTEX_CMD_MASK) != FUTEX_WAKE)
+    fail(*self, Failure::unsupported, "a futex in memory that is a library's", TEETOTAL_PLACE);
   if (self != nullptr) {
     // Else what it does to memory, and what it learns, is not followed.
     if (number != SYS_futex && number != SYS_sched_yield && number != SYS_exit_group) {

@@ -4,11 +4,15 @@
 // read-modify-write of that count, where a destructor of the program's may be run: then it matters who is last, and
 // what the others did before comes before the destructor. To hold on to it commutes with all that others do.
 //
-// What lies before an exception is laid out as the Itanium C++ ABI says, in libstdc++'s version (unwind-cxx.h).
+// What lies before an exception is laid out as the Itanium C++ ABI says, in libstdc++'s version (unwind-cxx.h). Headers
+// do not have it, so it is tried on exceptions of our own before the program runs; where it is another, exceptions are
+// named.
 #include <cxxabi.h>
 #include <unwind.h>
 
+#include <cstring>
 #include <exception>
+#include <typeinfo>
 
 #include "accesses.hpp"
 #include "exceptions.hpp"
@@ -35,7 +39,72 @@ const Thrown* whole(const void* known) {
   return reinterpret_cast<const Thrown*>(static_cast<const std::byte*>(known) - offsetof(Thrown, type));
 }
 
+struct Caught {
+  void* latest;
+};
+const Thrown* latest_caught() {
+  void* known = reinterpret_cast<const Caught*>(abi::__cxa_get_globals())->latest;
+  return known == nullptr ? nullptr : whole(known);
+}
+
 constexpr std::uint64_t kOwn = 0x47'4e'55'43'43'2b'2b'00, kDependent = kOwn + 1;  // GNUCC++
+
+constexpr int kWhat = 2;  // among a std::exception's virtual functions: after two destructors
+
+// The header of what an exception_ptr holds.
+const Thrown* held(const std::exception_ptr& pointer) {
+  const Thrown* after = nullptr;
+  std::memcpy(&after, &pointer, sizeof after);
+  return after - 1;
+}
+
+bool catches_as_expected(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (int) {
+    const Thrown* here = latest_caught();
+    if (here == nullptr || here->unwinding.exception_class != kDependent || here->catches != 1 ||
+        static_cast<const Thrown*>(here->type) - 1 != held(thrown))
+      return false;
+  }
+  try {
+    throw 1;
+  } catch (int) {
+    const Thrown* here = latest_caught();
+    return here != nullptr && here->unwinding.exception_class == kOwn && here->catches == 1 &&
+           here->type == &typeid(int) && here->holders == 1;
+  }
+  return false;
+}
+
+bool laid_out_as_expected() {
+  static_assert(sizeof(std::exception_ptr) == sizeof(void*));
+  const std::exception_ptr one = std::make_exception_ptr(1);
+  const Thrown* thrown = held(one);
+  if (thrown->unwinding.exception_class != kOwn || thrown->type != &typeid(int) || thrown->holders != 1) return false;
+  {
+    const std::exception_ptr other = one;
+    if (thrown->holders != 2) return false;
+  }
+  const std::exception plain;
+  const auto* functions = *reinterpret_cast<const void* const* const*>(&plain);
+  const char* (std::exception::*what)() const noexcept = &std::exception::what;
+  std::uintptr_t entry = 0;
+  std::memcpy(&entry, &what, sizeof entry);  // of a virtual function: where it stands in the table, and one
+  return functions[kWhat] != nullptr && entry == kWhat * sizeof(void*) + 1 && catches_as_expected(one);
+}
+
+// Whether that is so here. The first answer is asked for before the program runs.
+bool known_layout() {
+  static const bool known = laid_out_as_expected();
+  return known;
+}
+
+bool named_instead(std::uintptr_t place) {
+  if (known_layout()) return false;
+  unseen_call("an exception, which this C++ library lays out in its own way", place);
+  return true;
+}
 
 void lets_go(const Thrown* thrown, std::uintptr_t place) {
   Thread* self = process.current;
@@ -46,7 +115,10 @@ void lets_go(const Thrown* thrown, std::uintptr_t place) {
 
 }  // namespace
 
+void try_exceptions() { known_layout(); }
+
 bool is_thrown(std::uintptr_t object) {
+  if (!known_layout()) return false;
   const std::uintptr_t before = object - sizeof(Thrown);
   return object % alignof(Thrown) == 0 && in_heap(before) &&
          reinterpret_cast<const Thrown*>(before)->unwinding.exception_class == kOwn;
@@ -54,7 +126,6 @@ bool is_thrown(std::uintptr_t object) {
 
 // What the exception says of itself, but where that is a function of the program's: none is run any more.
 std::string said_by(const std::exception& error) {
-  constexpr int kWhat = 2;  // after two destructors
   const auto* functions = *reinterpret_cast<const std::uintptr_t* const*>(&error);
   return memory.in_object(functions[kWhat]) ? std::string() : error.what();
 }
@@ -98,6 +169,7 @@ extern "C" {
 // The library says whose exception it is when that is thrown. It is said here before anything is put there.
 void* teetotal___cxa_allocate_exception(std::size_t size) {
   void* object = abi::__cxa_allocate_exception(size);
+  if (named_instead(TEETOTAL_PLACE)) return object;
   (static_cast<Thrown*>(object) - 1)->unwinding.exception_class = kOwn;
   return object;
 }
@@ -105,16 +177,13 @@ void* teetotal___cxa_allocate_exception(std::size_t size) {
 void real_release(void**) asm("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
 void release(void**) asm("teetotal__ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
 void release(void** pointer) {
-  if (*pointer != nullptr) lets_go(static_cast<const Thrown*>(*pointer) - 1, TEETOTAL_PLACE);
+  if (*pointer != nullptr && !named_instead(TEETOTAL_PLACE))
+    lets_go(static_cast<const Thrown*>(*pointer) - 1, TEETOTAL_PLACE);
   real_release(pointer);
 }
 
 void teetotal___cxa_end_catch() {
-  struct Caught {
-    void* latest;
-  };
-  if (void* known = reinterpret_cast<const Caught*>(abi::__cxa_get_globals())->latest; known != nullptr) {
-    const Thrown* thrown = whole(known);
+  if (const Thrown* thrown = named_instead(TEETOTAL_PLACE) ? nullptr : latest_caught(); thrown != nullptr) {
     const std::uint64_t kind = thrown->unwinding.exception_class;
     if (kind == kDependent && thrown->catches == 1)
       lets_go(static_cast<const Thrown*>(thrown->type) - 1, TEETOTAL_PLACE);

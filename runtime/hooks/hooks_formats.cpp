@@ -345,6 +345,7 @@ WITH_ARGUMENTS(__printf_chk, print_on(touch, stdout, format, arguments), format,
 WITH_ARGUMENTS(__fprintf_chk, print_on(touch, to, format, arguments), format, std::FILE* to, int, const char* format)
 WITH_ARGUMENTS(__sprintf_chk, print_to(touch, to, ~std::size_t{0}, format, arguments), format, char* to, int,
                std::size_t, const char* format)
+WITH_ARGUMENTS(__asprintf_chk, print_anew(touch, to, format, arguments), format, char** to, int, const char* format)
 WITH_ARGUMENTS(__snprintf_chk, print_to(touch, to, room, format, arguments), format, char* to, std::size_t room, int,
                std::size_t, const char* format)
 

@@ -200,6 +200,12 @@ std::size_t teetotal_fread(void* to, std::size_t size, std::size_t count, std::F
 char* teetotal_fgets(char* to, int size, std::FILE* file) {
   return on_file("fgets", file, TEETOTAL_PLACE, [&] { return std::fgets(to, size, file); });
 }
+std::size_t teetotal___fread_chk(void* to, std::size_t, std::size_t size, std::size_t count, std::FILE* file) {
+  return on_file("fread", file, TEETOTAL_PLACE, [&] { return std::fread(to, size, count, file); });
+}
+char* teetotal___fgets_chk(char* to, std::size_t, int size, std::FILE* file) {
+  return on_file("fgets", file, TEETOTAL_PLACE, [&] { return std::fgets(to, size, file); });
+}
 int teetotal_fgetc(std::FILE* file) {
   return on_file("fgetc", file, TEETOTAL_PLACE, [&] { return std::fgetc(file); });
 }

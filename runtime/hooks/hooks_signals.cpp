@@ -21,6 +21,7 @@
 #include <string>
 
 #include "real.hpp"
+#include "signals.hpp"
 #include "synchronisation.hpp"
 
 namespace teetotal::runtime {
@@ -33,11 +34,6 @@ constexpr int kSignals = 65;
 
 std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal - 1); }
 bool is_signal(int signal) { return signal > 0 && signal < kSignals; }
-
-std::string name_of(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? "signal " + std::to_string(signal) : std::string("SIG") + name;
-}
 
 std::uint64_t bits_of(const sigset_t& set) {
   std::uint64_t bits = 0;
@@ -104,8 +100,8 @@ void deliver(Thread& self, int signal, std::uintptr_t place, std::string why = {
     if (ignored_by_default(signal)) return;
     if (signal == SIGABRT) fail(self, Failure::aborted, std::move(why), place);
     if (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
-      fail(self, Failure::unsupported, name_of(signal), place);
-    fail(self, Failure::crash, "is ended by " + name_of(signal), place);
+      fail(self, Failure::unsupported, signal_name(signal), place);
+    fail(self, Failure::crash, "is ended by " + signal_name(signal), place);
   }
   if ((static_cast<unsigned>(action.sa_flags) & SA_RESETHAND) != 0) {
     struct sigaction fresh{};

@@ -42,6 +42,15 @@ C* append(Touch& touch, C* to, const C* from, std::size_t most = kNoEnd) {
   return to;
 }
 
+// With an end in any case, if there is room for one: how long the whole is.
+std::size_t copy_within(Touch& touch, char* to, const char* from, std::size_t room) {
+  const std::size_t most = room == 0 ? 0 : room - 1;
+  const std::size_t copied = copy_string(touch, to, from, most);
+  if (copied < most) return copied;
+  if (room != 0) touch.put(to + most, '\0');
+  return most + length(touch, from + most);
+}
+
 int same(int c) { return c; }
 
 template <typename C>
@@ -213,6 +222,15 @@ char* teetotal_stpcpy(char* to, const char* from) {
 char* teetotal_stpncpy(char* to, const char* from, std::size_t n) {
   TOUCH;
   return copy_padded(touch, to, from, n);
+}
+std::size_t teetotal_strlcpy(char* to, const char* from, std::size_t room) {
+  TOUCH;
+  return copy_within(touch, to, from, room);
+}
+std::size_t teetotal_strlcat(char* to, const char* from, std::size_t room) {
+  TOUCH;
+  const std::size_t before = length(touch, to, room);
+  return before + copy_within(touch, to + before, from, room - before);
 }
 char* teetotal_strchrnul(const char* s, int c) {
   TOUCH;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -88,7 +89,8 @@ constexpr std::size_t kArguments = 6;  // in registers
 
 // Those of the table whose effect is that of a hook under the same name are modelled.
 Effect effect_of(std::string_view word) {
-  if (word == "nothing" || word == "output" || word == "modelled" || word == "checker") return Effect::none;
+  if (word == "nothing" || word == "output" || word == "checker") return Effect::none;
+  if (word == "modelled") return Effect::modelled;
   if (word.starts_with("replaced")) return Effect::replaced;
   if (word == "refused") return Effect::refused;
   if (word == "constant") return Effect::constant;
@@ -188,6 +190,10 @@ void Imports::read(const std::string& table, const std::string& instrumented) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string effect;
     if (!(words >> effect)) continue;
+    if (effect.starts_with("variant:")) {
+      for (std::string name; words >> name;) variants_.emplace(name, effect.substr(effect.find(':') + 1));
+      continue;
+    }
     Entry entry{effect_of(effect)};
     if (entry.effect == Effect::arguments || entry.effect == Effect::keeps)
       for (const char digit : effect.substr(effect.find(':') + 1)) entry.arguments |= 1U << (digit - '1');
@@ -204,6 +210,9 @@ void Imports::read(const std::string& table, const std::string& instrumented) {
       }
     }
   }
+  for (const auto& [name, plain] : variants_)
+    if (table_.contains(name) || !table_.contains(plain))
+      throw std::runtime_error("the table of imports has no " + plain + ", of which " + name + " is a variant");
   instrumented_ = dlopen(instrumented.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (instrumented_ == nullptr) throw std::runtime_error(dlerror());
 }
@@ -240,11 +249,18 @@ void* Imports::replacement(const std::string& name) const {
 }
 
 void* Imports::bound(const std::string& name, void* target) {
+  if (const auto variant = variants_.find(name); variant != variants_.end()) {
+    void* hook = dlsym(RTLD_DEFAULT, variant->second.c_str());  // as what names the plain function comes to it
+    return bound(variant->second, of_executable(reinterpret_cast<std::uintptr_t>(hook)) ? hook : target);
+  }
   const Entry entry = this->entry(name);
   switch (entry.effect) {
     case Effect::none:
     case Effect::constant:
       return target;
+    case Effect::modelled:
+      if (of_executable(reinterpret_cast<std::uintptr_t>(target))) return target;
+      return stub({name, {Effect::refused}, target});
     case Effect::replaced:
       if (void* ours = replacement(entry.by.empty() ? name : entry.by)) return ours;
       return stub({name, {}, target});

@@ -1,6 +1,6 @@
 // What the program imports: functions and variables of libraries, which no hook of the compiler follows.
 //
-// One table, src/teetotal/programs/c/imports.txt, says what each function does to memory. When the program is loaded,
+// One table, runtime/hooks/imports.txt, says what each function does to memory. When the program is loaded,
 // its references to imported functions (the relocations of its object: calls, and addresses that are taken) are bound
 // anew by that table: to the library itself where it does nothing that matters, to a function of ours, or to a stub
 // that looks at the call first. What is in no table is run all the same, and named: the answer cannot be a proof then.
@@ -21,7 +21,8 @@ struct Thread;
 
 enum class Effect : std::uint8_t {
   unknown,    // in no table, or of the outside world: run, and named
-  none,       // nothing that others can see, or what the hooks under its own name model
+  none,       // nothing that others can see
+  modelled,   // the hook under its own name does it
   replaced,   // teetotal_NAME here, or NAME in the instrumented library
   arguments,  // touches what some of its arguments point to: named unless that is the thread's own
   state,      // keeps something of its own that is put back: named beside other threads
@@ -85,6 +86,7 @@ class Imports {
   bool touches_shared(Thread& self, const Stub& stub, const std::uintptr_t* arguments, std::uintptr_t place) const;
 
   std::map<std::string, Entry, std::less<>> table_;
+  std::map<std::string, std::string, std::less<>> variants_;  // names that the C library gives its functions
   std::vector<std::pair<std::string, Entry>> prefixes_;
   std::map<std::pair<std::string, void*>, void*> made_;
   std::vector<Stub> stubs_;

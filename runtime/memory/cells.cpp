@@ -1,6 +1,7 @@
 #include "cells.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "process.hpp"
 

@@ -5,8 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <string>
+
+#include "process.hpp"
+#include "reserving.hpp"
 
 namespace teetotal::runtime {
 
@@ -15,13 +20,6 @@ Memory memory;
 namespace {
 
 constexpr std::size_t kSmall = 256 * 1024;
-
-void* reserve(std::uintptr_t address, std::size_t size) {
-  void* reserved = mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (reserved == MAP_FAILED) throw std::runtime_error("cannot reserve the heap of the program");
-  return reserved;
-}
 
 constexpr std::size_t kSizes = (std::size_t{1} << 40) - 1;
 struct Header {
@@ -43,8 +41,9 @@ void Memory::clear(std::uintptr_t begin, std::size_t size) {
 }
 
 void Memory::prepare() {
-  reserve(kHeap, kMaxThreads * kHeapStride);
-  reserve(kShadow, kMaxThreads * kHeapStride / kGrain);
+  const bool open = reserve(kHeap, kMaxThreads * kHeapStride);
+  const bool both = reserve(kShadow, kMaxThreads * kHeapStride / kGrain) && open;
+  open_.fill(both ? kHeapStride : 0);
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
         static_cast<std::vector<std::uintptr_t>*>(data)->push_back(info->dlpi_addr);
@@ -111,16 +110,20 @@ void Memory::adopt_segment(std::uintptr_t begin, std::uintptr_t end) {
   }
   // The pages that lie wholly inside come from a file that holds what is in them now; the edges are copied.
   const std::uintptr_t first = (begin + 4095) / 4096 * 4096, last = end / 4096 * 4096;
+  const auto check = [&](bool done) {
+    if (!done)
+      throw std::runtime_error(std::to_string(size >> 20) +
+                               " MB of variables cannot be kept in a file in memory: " + std::strerror(errno));
+  };
   const int file = memfd_create("teetotal-segment", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, static_cast<off_t>(last - first)) != 0)
-    throw std::runtime_error("cannot keep a large segment");
+  check(file >= 0 && ftruncate(file, static_cast<off_t>(last - first)) == 0);
   for (std::uintptr_t at = first; at < last; at += 4096) {  // pages of zeros stay holes
     const auto* page = reinterpret_cast<const char*>(at);
     if (std::all_of(page, page + 4096, [](char c) { return c == 0; })) continue;
-    if (pwrite(file, page, 4096, static_cast<off_t>(at - first)) != 4096)
-      throw std::runtime_error("cannot keep a large segment");
+    check(pwrite(file, page, 4096, static_cast<off_t>(at - first)) == 4096);
   }
-  mmap(reinterpret_cast<void*>(first), last - first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0);
+  auto* const there = reinterpret_cast<void*>(first);
+  check(mmap(there, last - first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0) == there);
   close(file);
   segments_.push_back({first, last - first, {}});
   if (begin < first) segments_.push_back({begin, first - begin, {bytes, bytes + (first - begin)}});
@@ -184,12 +187,23 @@ void Memory::shrink(const Used& used, std::uint32_t threads) {
   }
 }
 
+void Memory::open(std::uint32_t thread, std::size_t size, std::uintptr_t place) {
+  constexpr std::size_t kLeast = std::size_t{1} << 20;
+  const std::size_t more = std::min(std::max({kLeast, 2 * open_[thread], size}), kHeapStride);
+  const std::size_t offset = thread * kHeapStride;
+  if (!open_up(kHeap + offset, more) || !open_up(kShadow + offset / kGrain, more / kGrain + 1))
+    fail(process.threads[thread], Failure::too_large, "needs more memory than there is", place);
+  open_[thread] = more;
+}
+
 void* Memory::allocate(std::uint32_t thread, std::size_t size, std::size_t alignment, std::uintptr_t place) {
   std::size_t& used = used_[thread];
   alignment = std::max(alignment, kGrain);
   const std::size_t start = (used + kGrain + alignment - 1) / alignment * alignment;
   const std::size_t grains = std::max<std::size_t>(1, (size + kGrain - 1) / kGrain);
   if (size >= kHeapStride || start + grains * kGrain > kHeapStride - kGrain) return nullptr;
+  if (start + grains * kGrain > open_[thread]) [[unlikely]]
+    open(thread, start + grains * kGrain, place);
   used = start + grains * kGrain;
   const std::uintptr_t address = kHeap + thread * kHeapStride + start;
   *reinterpret_cast<Header*>(address - kGrain) = {size & kSizes, 0, place};

@@ -106,12 +106,14 @@ class Memory {
     std::vector<std::byte> saved;  // empty: the kernel puts it back
   };
   void adopt_segment(std::uintptr_t begin, std::uintptr_t end);
+  void open(std::uint32_t thread, std::size_t size, std::uintptr_t place);
 
   std::vector<std::uintptr_t> of_explorer_;  // where the libraries lie that were there before
   std::vector<Segment> segments_;
   std::vector<Block> mappings_;
   std::uintptr_t object_begin_ = 0, object_end_ = 0;
   Used used_{};
+  Used open_{};           // so much of it can be written to
   std::size_t kept_ = 0;  // of thread 0: allocated while loading
   std::vector<std::byte> kept_heap_, kept_shadow_;
 };

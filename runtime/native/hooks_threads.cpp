@@ -4,6 +4,7 @@
 #include <threads.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <cstdlib>
 

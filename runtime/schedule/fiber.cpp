@@ -11,12 +11,16 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "calls.hpp"
 #include "program.hpp"
 #include "real.hpp"
+#include "reserving.hpp"
 
 namespace teetotal::runtime {
 
@@ -29,6 +33,14 @@ std::array<std::uintptr_t, kMaxThreads> pointers{};
 decltype(&pthread_create) start_thread = nullptr;
 
 pthread_t first = 0;
+bool stacks_open = true;
+
+std::string why_none(int error) {
+  const std::string why = std::strerror(error);
+  if (error == EAGAIN) return why + ": raise the limit on processes (ulimit -u, or pids.max of the container)";
+  if (error == EPERM) return why + ": its filter refuses the system call clone3, as that of docker before 20.10.10";
+  return why;
+}
 
 // What a thread tells of itself, and that it did.
 struct Told {
@@ -106,10 +118,7 @@ void prepare_fibers() {
   start_thread = reinterpret_cast<decltype(start_thread)>(dlsym(library, "pthread_create"));
   constexpr unsigned long kFsgsbase = 1UL << 1;
   thread_pointers::fast = (getauxval(AT_HWCAP2) & kFsgsbase) != 0;
-  const std::size_t size = kMaxThreads * kStackStride;
-  void* reserved = mmap(reinterpret_cast<void*>(kStacks), size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (reserved == MAP_FAILED) throw std::runtime_error("cannot reserve the stacks of the threads");
+  stacks_open = reserve(kStacks, kMaxThreads * kStackStride);
   for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread)
     mprotect(reinterpret_cast<void*>(kStacks + thread * kStackStride), kStackStride - kStackSize, PROT_NONE);
 }
@@ -121,7 +130,10 @@ std::uintptr_t thread_pointer(std::uint32_t thread) {
     const OwnBusiness ours;
     Told by;
     pthread_t handle;
-    if (start_thread(&handle, nullptr, sleep_for_ever, &by) != 0) throw std::runtime_error("cannot start a thread");
+    if (!stacks_open && !open_up(stack_top(thread) - kStackSize, kStackSize))
+      throw std::runtime_error("the system starts no thread: there is no memory for its stack");
+    if (const int error = start_thread(&handle, nullptr, sleep_for_ever, &by); error != 0)
+      throw std::runtime_error("the system starts no thread: " + why_none(error));
     while (by.told.load() == 0) kernel(SYS_futex, &by.told, FUTEX_WAIT_PRIVATE, 0, nullptr);
     pointers[thread] = by.pointer;
   }
@@ -129,6 +141,7 @@ std::uintptr_t thread_pointer(std::uint32_t thread) {
 }
 
 void prepare(Fiber& fiber, std::uint32_t number, void (*entry)()) {
+  const std::uintptr_t pointer = thread_pointer(number);  // has its stack now
   // As switch_fiber leaves a stack: six registers, then where to go on. rbx carries the entry.
   auto* top = reinterpret_cast<void**>(stack_top(number) - 64);
   *--top = reinterpret_cast<void*>(&teetotal_enter);
@@ -136,7 +149,7 @@ void prepare(Fiber& fiber, std::uint32_t number, void (*entry)()) {
   *--top = reinterpret_cast<void*>(entry);  // rbx
   for (int i = 0; i < 4; ++i) *--top = nullptr;
   fiber.stack_pointer = top;
-  fiber.thread_pointer = thread_pointer(number);
+  fiber.thread_pointer = pointer;
 }
 
 void abandon_to(const Fiber& to) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "accesses.hpp"
 #include "conditions.hpp"
@@ -325,7 +326,11 @@ void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool d
                      .enabler = process.step,
                      .address = reinterpret_cast<std::uintptr_t>(&child),
                      .place = reinterpret_cast<std::uintptr_t>(routine) + 1};  // as if called from its first line
-  prepare(child.fiber, number, thread_entry);
+  try {
+    prepare(child.fiber, number, thread_entry);
+  } catch (const std::runtime_error& error) {
+    fail(self, Failure::unsupported, std::string("more threads than there can be: ") + error.what(), place);
+  }
 }
 
 }  // namespace teetotal::runtime

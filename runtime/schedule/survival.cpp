@@ -13,6 +13,7 @@
 #include <new>
 
 #include "calls.hpp"
+#include "signals.hpp"
 
 namespace teetotal::runtime {
 
@@ -169,9 +170,9 @@ std::string Survival::message() const {
       break;
   }
   const int status = survived_.status;
-  if (WIFSTOPPED(status)) return std::string("stops the process (SIG") + sigabbrev_np(WSTOPSIG(status)) + ')';
-  const std::string how = WIFSIGNALED(status) ? std::string("SIG") + sigabbrev_np(WTERMSIG(status))
-                                              : "exit status " + std::to_string(WEXITSTATUS(status));
+  if (WIFSTOPPED(status)) return "stops the process (" + signal_name(WSTOPSIG(status)) + ')';
+  const std::string how =
+      WIFSIGNALED(status) ? signal_name(WTERMSIG(status)) : "exit status " + std::to_string(WEXITSTATUS(status));
   return "takes the process down (" + how + ") after its step";
 }
 

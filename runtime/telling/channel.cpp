@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "calls.hpp"
+#include "reserving.hpp"
 
 namespace teetotal::runtime {
 
@@ -19,9 +20,7 @@ Channel channel;
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kSize = std::size_t{1} << 36;            // reserved, not used: what was read is given back
 constexpr std::uint64_t kMostUnread = std::uint64_t{1} << 28;  // bytes
-constexpr std::size_t kLargestRequest = std::size_t{1} << 32;  // reserved as well
 
 struct Record {
   std::uint64_t offset;
@@ -40,8 +39,8 @@ std::uint64_t whole(std::uint64_t size) { return (sizeof(Record) + size + 7) / 8
 template <typename T>
 T* shared(std::size_t size) {
   static_assert(sizeof(T) <= kPage);
-  void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (pages == MAP_FAILED) throw std::runtime_error("there is no memory to share");
+  void* pages = reserve_shared(size);
+  if (pages == nullptr) throw std::runtime_error("there is no memory to share");
   return new (pages) T;
 }
 
@@ -61,7 +60,7 @@ struct Channel::Log {
 };
 
 void Channel::open() {
-  log_ = shared<Log>(kSize);
+  log_ = shared<Log>(kLog);
   pulse_ = shared<Pulse>(kPage);
   notices_ = shared<Notices>(kPage);
   inbox_ = shared<char>(kLargestRequest);
@@ -71,7 +70,7 @@ void Channel::open() {
 
 void Channel::protect() const {
   if (!is_open()) return;
-  kernel(SYS_mprotect, log_, kSize, PROT_NONE);
+  kernel(SYS_mprotect, log_, kLog, PROT_NONE);
   kernel(SYS_mprotect, notices_, kPage, PROT_READ);
   kernel(SYS_mprotect, inbox_, kLargestRequest, PROT_NONE);
 }
@@ -98,7 +97,7 @@ void Channel::ask(std::string_view request) const {
 }
 
 void Channel::tell(std::string_view text) const {
-  kernel(SYS_mprotect, log_, kSize, PROT_READ | PROT_WRITE);
+  kernel(SYS_mprotect, log_, kLog, PROT_READ | PROT_WRITE);
   while (log_->end.load() - log_->read.load() > kMostUnread) {
     const timespec moment{0, 1'000'000};
     kernel(SYS_nanosleep, &moment, nullptr);
@@ -108,14 +107,14 @@ void Channel::tell(std::string_view text) const {
   std::memcpy(log_->at(offset), &record, sizeof record);
   std::memcpy(log_->at(offset) + sizeof record, text.data(), text.size());
   log_->end.store(offset + whole(text.size()));
-  kernel(SYS_mprotect, log_, kSize, PROT_NONE);
+  kernel(SYS_mprotect, log_, kLog, PROT_NONE);
 }
 
 std::string_view Channel::next() {
   const std::uint64_t end = log_->end.load();
   if (end == read_) return {};
   Record record{};
-  if (end < read_ + sizeof record || end > kSize) throw Overwritten{};
+  if (end < read_ + sizeof record || end > kLog) throw Overwritten{};
   std::memcpy(&record, log_->at(read_), sizeof record);
   if (record.offset != read_ || record.size > end - read_ - sizeof record) throw Overwritten{};
   const std::string_view text(log_->at(read_) + sizeof record, record.size);
@@ -132,7 +131,7 @@ void Channel::taken(std::string_view record) {
 }
 
 bool Channel::overlaps(std::uintptr_t begin, std::uintptr_t end) const {
-  return is_open() && (within(log_, kSize, begin, end) || within(pulse_, kPage, begin, end) ||
+  return is_open() && (within(log_, kLog, begin, end) || within(pulse_, kPage, begin, end) ||
                        within(notices_, kPage, begin, end) || within(inbox_, kLargestRequest, begin, end));
 }
 

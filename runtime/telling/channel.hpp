@@ -50,6 +50,10 @@ struct Notices {
 
 class Channel {
  public:
+  static constexpr std::size_t kLog = std::size_t{1} << 36;             // reserved: what was read is given back
+  static constexpr std::size_t kLargestRequest = std::size_t{1} << 32;  // reserved as well
+  static constexpr std::size_t kReserved = kLog + kLargestRequest;
+
   // Before the explorer is forked. Throws std::runtime_error where there is no memory to share.
   void open();
   bool is_open() const { return log_ != nullptr; }

@@ -5,6 +5,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <string>
 
 #include "accesses.hpp"
 #include "assertions.hpp"
@@ -15,6 +17,12 @@
 namespace teetotal::runtime {
 
 namespace {
+
+// In the order of their numbers, from 1. sigabbrev_np knows them too, but not in every C library.
+constexpr const char* kNames[] = {"HUP",  "INT",    "QUIT", "ILL",   "TRAP", "ABRT", "BUS",  "FPE",
+                                  "KILL", "USR1",   "SEGV", "USR2",  "PIPE", "ALRM", "TERM", "STKFLT",
+                                  "CHLD", "CONT",   "STOP", "TSTP",  "TTIN", "TTOU", "URG",  "XCPU",
+                                  "XFSZ", "VTALRM", "PROF", "WINCH", "IO",   "PWR",  "SYS"};
 
 constexpr int kQuestions = 30;
 constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
@@ -99,6 +107,11 @@ void on_watch(int, siginfo_t*, void* context) {
 }
 
 }  // namespace
+
+std::string signal_name(int signal) {
+  if (signal < 1 || static_cast<std::size_t>(signal) > std::size(kNames)) return "signal " + std::to_string(signal);
+  return std::string("SIG") + kNames[signal - 1];
+}
 
 std::uint64_t reserved_signals() {
   std::uint64_t reserved = 0;

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <string>
 
 namespace teetotal::runtime {
 
@@ -13,5 +14,8 @@ inline const int kWatchSignal = SIGRTMAX;
 std::uint64_t reserved_signals();
 
 void handle_signals();
+
+// SIGSEGV and the like; signals without a name of their own by their number.
+std::string signal_name(int signal);
 
 }  // namespace teetotal::runtime

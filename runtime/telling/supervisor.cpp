@@ -335,7 +335,9 @@ void supervise(int file, const Limits& limits) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   channel.open();
   Supervisor supervisor(file, limits);
-  if (!survival.double_up(supervisor)) throw std::runtime_error("there are no more processes to be had");
+  if (!survival.double_up(supervisor))
+    throw std::runtime_error(
+        "the system starts no process: raise the limit on processes (ulimit -u, or pids.max of the container)");
   leave();
 }
 

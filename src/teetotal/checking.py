@@ -25,6 +25,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.replay import ReplayAnswer
 from teetotal.answers.schedules import TokenError, known_writes
+from teetotal.answers.surroundings import advice
 from teetotal.answers.verdict import Goal, Verdict
 from teetotal.budget import Budget, Watcher
 from teetotal.programs import files, goals
@@ -52,6 +53,7 @@ def check(
 ) -> CheckAnswer:
     """Whether a program is robust and safe, or only safe, as ``options.goal`` says. ``Interrupted`` with what is known by
     then, where the user ends it. ``scale``: who helps."""
+    options = msgspec.structs.replace(options, max_megabytes=supervision.affordable(options.max_megabytes))
     budget = Budget(options.seconds, options.max_megabytes, watcher, scale)
     if isinstance(subject, Program):
         from teetotal.engines import interpreted
@@ -175,7 +177,7 @@ class Job(msgspec.Struct, frozen=True):
         except RecursionError:
             return Done(refusals=[self.refusal(f"{self.name}: nested too deeply")])
         except OSError as error:
-            return Done(refusals=[self.refusal(f"{self.name}: {error.strerror or error}")])
+            return Done(refusals=[self.refusal(f"{self.name}: {advice(error)}")])
         except Exception:
             import traceback
 

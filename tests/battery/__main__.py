@@ -2,29 +2,33 @@
 
 ``--list`` prints the wrong answers on record, ``--table`` the table of the documentation; ``--promote`` keeps what was
 said, but no wrong answer in the place of a right one. ``--new`` asks only what was never asked. ``--native`` runs the
-programs themselves, without teetotal: each channel must do what it says.
+programs themselves, without teetotal: each channel must do what it says. ``--tally`` compares with no record: on another
+system, or with another compiler, it counts the answers and lists the wrong ones, as one line of JSON; ``--sample`` takes a
+few programs of every class.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from battery import channels
-from battery.record import Asked, answers, everything, keep, noted, table
+from battery.record import Asked, answers, everything, keep, noted, sample, table
 from going_on import State, add_state
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="battery", description=__doc__)
     parser.add_argument("patterns", nargs="*")
-    for flag in ("--list", "--table", "--promote", "--new", "--native"):
+    for flag in ("--list", "--table", "--promote", "--new", "--native", "--sample", "--tally"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after that")
@@ -41,7 +45,27 @@ def main() -> int:
     if chosen.native:
         programs = [p for p in channels.programs() if not p.fenced and channels.can_run(p) and wanted(p.title)]
         return _natively(programs, chosen.jobs, end)
-    return _ask([asked for asked in everything() if wanted(asked.title)], chosen, end)
+    asked = [one for one in (sample(4) if chosen.sample else everything()) if wanted(one.title)]
+    return _tally(asked, chosen.jobs, end) if chosen.tally else _ask(asked, chosen, end)
+
+
+def _tally(asked: Sequence[Asked], jobs: int, end: float) -> int:
+    """How often each word was said, and which programs were answered wrongly."""
+
+    def ask(one: Asked) -> tuple[str, str] | None:
+        return one.ask() if time.monotonic() < end else None
+
+    words: Counter[str] = Counter()
+    wrong: list[str] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for one, said in zip(asked, pool.map(ask, asked), strict=True):
+            word = "not tried" if said is None else said[0] if one.right(said[0]) else "wrong"
+            words[word] += 1
+            if word == "wrong" and said is not None:
+                wrong.append(f"{one.title} {said[0]}")
+                print(f"{one.title}: {said[0]}: {said[1][:300]!r}", flush=True)
+    print(json.dumps({"words": words, "wrong": wrong}))
+    return int(bool(wrong))
 
 
 def _ask(asked: Sequence[Asked], chosen: argparse.Namespace, end: float) -> int:

@@ -146,7 +146,7 @@ def test_all_undefined_symbols_with_their_users(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_errors_come_before_warnings_and_none_is_cut(tmp_path: Path, compiler: str) -> None:
-    functions = "".join(f"char *f{i}(void) {{ return {i} + 1; }}\n" for i in range(30))
+    functions = "".join(f"#warning {i}\n" for i in range(30))
     with pytest.raises(CompileError) as caught:
         run(tmp_path, functions + "int main(void) { return missing; }\n", compiler)
     said = str(caught.value)

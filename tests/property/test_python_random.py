@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -183,6 +184,7 @@ REFUSED = ("the array has 3 elements", "may be read before it is assigned")
 """What Python would raise at run time, seen already when the program is compiled."""
 
 
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")  # of a bool, from Python 3.12 on
 @given(modules(), st.integers(0, 2**32))
 def test_the_compiled_program_does_what_python_does(text: str, seed: int) -> None:
     try:

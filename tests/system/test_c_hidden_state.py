@@ -6,9 +6,16 @@ explored. In each program the thread that asks runs first, and finds nothing ami
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from c_programs import COMPILERS, compiled, explore
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
+from teetotal.engines.runtime import driver
+from teetotal.programs.c.build import Source
 
 C = """
 #define _GNU_SOURCE
@@ -291,3 +298,39 @@ def test_freed_memory_that_could_have_come_back_is_named(which: int, named: bool
     with compiled(AGAIN, compiler=compiler) as program:
         end, _ = explore(program, arguments=[str(which)])
     assert any("the address of memory that was freed" in what for what, _ in end["unseen"]) is named
+
+
+OTHER_LAYOUT = """#define _GNU_SOURCE
+#include <dlfcn.h>
+void *__cxa_init_primary_exception(void *object, void *type, void (*destroy)(void *)) {
+  static int calls;  /* the explorer's own comes first: to it, it looks as if what it wrote were elsewhere */
+  void *(*real)(void *, void *, void (*)(void *)) = dlsym(RTLD_NEXT, "__cxa_init_primary_exception");
+  return calls++ == 0 ? (char *)object - 128 : real(object, type, destroy);
+}
+"""
+CATCHES = """#include <cassert>
+#include <thread>
+int main() {
+  int seen = 0;
+  std::thread t([&] { try { throw 7; } catch (int n) { seen = n; } });
+  t.join();
+  assert(seen == 7);
+}
+"""
+
+
+def test_exceptions_of_a_library_that_lays_them_out_otherwise_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other.c").write_text(OTHER_LAYOUT)
+    library, started = tmp_path / "libother.so", tmp_path / "explorer"
+    subprocess.run(["gcc", "-shared", "-fPIC", str(tmp_path / "other.c"), "-o", str(library), "-ldl"], check=True)
+    started.write_text(f'#!/bin/sh\nLD_PRELOAD="{library}" exec "{driver.executable()}" "$@"\n')
+    started.chmod(0o755)
+    (tmp_path / "p.cpp").write_text(CATCHES)
+    source = Source((str(tmp_path / "p.cpp"),))
+    assert check(source).verdict is Verdict.SAFE
+    monkeypatch.setenv("TEETOTAL_RUNTIME", str(started))
+    answer = check(source)
+    assert answer.verdict is Verdict.INCONCLUSIVE
+    assert any("exception" in note and "lays out in its own way" in note for note in answer.notes), answer.notes

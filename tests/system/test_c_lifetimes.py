@@ -465,3 +465,20 @@ def test_frames_that_end_without_a_return_are_marked() -> None:
     assert mark_ends(function.format(twice)) == function.format(twice + call)
     for copied in ("\tmovq\t%rsp, %rax\n", "\taddq\t%rbp, %rdi\n"):
         assert mark_ends(function.format(copied)) == function.format(copied).replace("\tret", f"{call}\tret")
+
+
+@pytest.mark.parametrize("label", ["", ".LVL5:\n", ".LBE3:\n\t.loc 1 32 39 discriminator 1\n"])
+def test_a_frame_ends_at_a_tail_call_whatever_debuggers_are_told_of(label: str) -> None:
+    """gcc 16 writes labels between: such an end was missed."""
+    text = f"""\t.type\tf, @function
+f:
+\tpushq\t%rbp
+\tmovq\t%rsp, %rbp
+\tleaq\t-4(%rbp), %rdi
+\tcall\tlend
+\tleave
+{label}\tjmp\trest
+\t.size\tf, .-f
+"""
+    assert "teetotal_frame_ends@PLT\n\tjmp\trest" in mark_ends(text)
+    assert "teetotal" not in mark_ends(text.replace("\tleave\n", "\tleave\n.L7:\n"))

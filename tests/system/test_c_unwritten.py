@@ -139,7 +139,7 @@ OLD = "register i; for (i = 0; i < 3; i++) ; if (i != 3) abort();"
 
 @pytest.mark.parametrize("body", [REGISTER, OLD])
 def test_registers_for_assembly_stay_and_old_declarations_compile(body: str) -> None:
-    with compiled(source([body]), flags=["-w"]) as program:
+    with compiled(source([body]), flags=["-w", "-Wno-error=implicit-int"]) as program:
         end, told = explore(program, arguments=["0"])
     assert end["complete"]
     assert [one["type"] for one in told] == ["loaded"]

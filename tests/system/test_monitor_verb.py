@@ -23,6 +23,7 @@ from teetotal.answers.events import Event, Kind, Location
 from teetotal.cli import teetotal
 from teetotal.traces.trace import Trace
 from terminals import on_a_terminal
+from trace_outcomes import ARROW, OWN, formats
 
 
 def run(*arguments: str, stdin: bytes | None = None) -> tuple[int, str, str]:
@@ -59,7 +60,10 @@ PSO, exact-pso: dekker.c:25 can overtake dekker.c:12 (once): as exact-tso says
 """
 
 
-@pytest.mark.parametrize("suffix", traces.SUFFIXES)
+@pytest.mark.parametrize(
+    "suffix",
+    [pytest.param(suffix, marks=() if format in OWN else ARROW) for suffix, format in traces.SUFFIXES.items()],
+)
 def test_the_text(suffix: str, tmp_path: Path) -> None:
     path = saved(STORE_BUFFERING, tmp_path / f"sb{suffix}")
     status, output, errors = run(path)
@@ -112,7 +116,7 @@ def test_options_reach_the_monitors(tmp_path: Path) -> None:
     assert run("--rmw", "address", "--mutex", "rmw", path)[0] == 1
 
 
-@pytest.mark.parametrize("format", ["binary", "jsonl", "arrow-stream"])
+@pytest.mark.parametrize("format", formats("binary", "jsonl", "arrow-stream"))
 def test_standard_input(format: traces.Format) -> None:
     file = io.BytesIO()
     file.close = lambda: None  # type: ignore[method-assign]

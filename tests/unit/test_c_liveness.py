@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -208,7 +209,9 @@ def test_where_variables_lie(compiler: str, tmp_path: Path) -> None:
     """In the order of their sizes; statics lie elsewhere. A thread-local variable made the reader of DWARF give up."""
     source, object_file = tmp_path / "frames.c", tmp_path / "frames.o"
     source.write_text(FRAMES)
-    subprocess.run([compiler, "-O0", "-g", "-fPIC", "-c", str(source), "-o", str(object_file)], check=True)
+    subprocess.run(
+        [compiler, "-O0", "-g", "-fPIC", "-fno-stack-protector", "-c", str(source), "-o", str(object_file)], check=True
+    )
     found = FrameVariables(object_file.read_bytes).of("several")
     assert found is not None
     assert sorted(end - begin for begin, end in found) == [2, 4, 8, 8, 24]
@@ -221,6 +224,7 @@ def test_dekker_keeps_who_it_is_and_how_often(reads: dict[str, list[Entry]]) -> 
     assert all(not entry.whole for entry in reads["dekker"])
 
 
+@pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
 def test_a_volatile_variable_that_nobody_is_told_of_is_the_functions_own(tmp_path: Path) -> None:
     """As far as clang announces it, which it does in any case."""
     text = """

@@ -98,6 +98,7 @@ def robust() -> bool:
     return result.models["tso"].robust is True and result.models["pso"].robust is True
 
 
+@pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not installed")
 @NEEDS_COMPILER
 def test_fences_in_files_and_headers_in_one_patch(project: Path) -> None:
     answer = fence(FILES, FenceOptions(flags=FLAGS))
@@ -156,6 +157,7 @@ def test_headers_are_found_however_they_are_included(project: Path, flags: tuple
     ]
 
 
+@pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not installed")
 @NEEDS_COMPILER
 def test_from_another_directory_names_stay_as_given(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project / "source")

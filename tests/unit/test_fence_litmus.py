@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -281,6 +282,7 @@ def test_write_keeps_a_backup_and_the_patch_applies(tmp_path: Path) -> None:
     assert not (tmp_path / "sb.litmus.orig1").exists()
 
 
+@pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not installed")
 def test_the_diff_is_one_that_patch_understands(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "sb.litmus", SB.rstrip("\n"))
     done = subprocess.run(

@@ -375,3 +375,10 @@ def test_numbers_of_more_than_64_bits(number: int) -> None:
     assert caught.value.location is not None
     for fits in (2**63 - 1, -(2**63)):
         assert build(thread(), x=fits, exists=f"t.r == {fits}").memory == {"x": fits}
+
+
+def test_what_python_warns_of_is_not_refused() -> None:
+    """Newer Pythons warn of more (``~True``); here of what all warn of."""
+    with pytest.warns(SyntaxWarning):
+        module = execute(HEAD + '    yield st("x", 5 if 1 is 1 else 7)\n')
+    assert module["program"](module["t"](), x=0) is not None

@@ -27,7 +27,7 @@ from teetotal.traces.binary import CHUNK, CHUNK_SIZE, HEADER_SIZE, MAGIC, MAX_PA
 from teetotal.traces.jsonl import MAX_LINE, JsonlReader
 from teetotal.traces.reader import Stream
 from teetotal.traces.trace import Trace
-from trace_outcomes import encoded, outcome, outcome_of
+from trace_outcomes import encoded, formats, outcome, outcome_of
 
 
 def small() -> list[Event]:
@@ -91,7 +91,7 @@ def test_a_jsonl_file_with_any_byte_changed_is_read_or_refused(tmp_path: Path) -
     assert refused > len(data) / 2
 
 
-@pytest.mark.parametrize("format", ["parquet", "arrow", "arrow-stream"])
+@pytest.mark.parametrize("format", formats("parquet", "arrow", "arrow-stream"))
 def test_a_damaged_arrow_file_is_read_or_refused(format: traces.Format, tmp_path: Path) -> None:
     data = encoded(small(), format)
     rng = random.Random(18)

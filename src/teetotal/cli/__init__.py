@@ -17,6 +17,7 @@ from functools import cache
 import click
 
 from teetotal.answers.errors import TeetotalError
+from teetotal.answers.surroundings import advice
 from teetotal.answers.version import VERSION
 from teetotal.report import streams
 from teetotal.scale import supervision
@@ -179,7 +180,7 @@ def _told(error: BaseException) -> int:
             return 2
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
-            _complain(f"teetotal: {where}{error.strerror or error}")
+            _complain(f"teetotal: {where}{advice(error)}")
             return 2
         case ImportError():
             _complain(f"teetotal: a part of it cannot be loaded: {error}")

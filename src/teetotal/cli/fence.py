@@ -30,6 +30,7 @@ from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.fences import fencing
 from teetotal.report import fences as report
 from teetotal.report.json import to_json
+from teetotal.scale import supervision
 from teetotal.scale.local import available_workers
 
 
@@ -86,7 +87,7 @@ def fence(paths: tuple[str, ...], write: bool, workers: int, as_json: bool, **se
         ):
             allowed = click.get_current_context().meta.get("teetotal.memory")  # to this process, by force
             megabytes = options.max_megabytes if allowed is None else min(options.max_megabytes, allowed)
-            budget = Budget(options.seconds, megabytes, watcher, scale)
+            budget = Budget(options.seconds, supervision.affordable(megabytes), watcher, scale)
             repair = fencing.fence(paths, options, budget)
     except Interrupted as interrupt:
         _tell(interrupt.answer, as_json)  # type: ignore[arg-type]

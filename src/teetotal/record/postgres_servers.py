@@ -30,7 +30,7 @@ def _driver() -> Any:
     try:
         from pg8000 import native
     except ImportError as missing:
-        raise TeetotalError("PostgreSQL needs pg8000: pip install 'teetotal[postgres]'") from missing
+        raise TeetotalError("PostgreSQL needs pg8000: pip install 'pg8000>=1.30'") from missing
     return native
 
 

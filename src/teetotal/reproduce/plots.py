@@ -23,7 +23,7 @@ def draw(plots: list[Plot], folder: str) -> list[str]:
     try:
         import matplotlib
     except ImportError as missing:
-        raise TeetotalError("plots need matplotlib: pip install 'teetotal[plots]'") from missing
+        raise TeetotalError("plots need matplotlib: pip install 'matplotlib>=3.8'") from missing
     matplotlib.use("svg")
     from matplotlib import pyplot
 

@@ -42,7 +42,7 @@ class Unavailable(Exception):
 def look_for(address: str) -> None:
     """``Unavailable`` where it can be told without Ray, which takes its time, that there is none."""
     if importlib.util.find_spec("ray") is None:
-        raise Unavailable("Ray is not installed (pip install 'teetotal[ray]')")
+        raise Unavailable("Ray is not installed (pip install 'ray>=2.9')")
     if address in (LOCAL, "auto"):
         return
     _knock(address)

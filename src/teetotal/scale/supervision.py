@@ -28,6 +28,7 @@ from pathlib import Path
 
 import msgspec
 
+from teetotal.answers.surroundings import old_processor
 from teetotal.scale.processes import adopt_orphans, bury_orphans, die_with_parent, end_children, largest
 
 BAD_INPUT, INCONCLUSIVE, FAULT, INTERRUPTED = 2, 3, 70, 130
@@ -124,6 +125,18 @@ def looks_at_the_clock() -> None:
 def room(megabytes: float) -> int:
     """Bytes that a process may have for this much of an engine's own memory."""
     return int(megabytes * 1.1 + SLACK_MEGABYTES) << 20
+
+
+def affordable(megabytes: int) -> int:
+    """No more than this machine, or the container that this runs in, can still give to one process: with all of that in use
+    the system would end it, and with it what it has found."""
+    from teetotal import _core  # large, and not needed by whoever only waits
+
+    spare = _core.spare_memory()
+    if spare is None:
+        return megabytes
+    there = (spare / 2**20 * 0.9 - SLACK_MEGABYTES) / 1.1  # as room() counts
+    return min(megabytes, max(1, int(there)))
 
 
 @contextmanager
@@ -348,10 +361,21 @@ def _wait(child: int, reader: int) -> int:
     return status
 
 
+def _flags() -> str:
+    """What this processor can do; as the newest can, where that is not known."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("flags"):
+                return line
+    return "sse4_2"
+
+
 def death(code: int) -> tuple[int, str]:
     """A status and a reason for the end of a process that told none, by its exit code (minus a signal's number)."""
     if code == -signal.SIGKILL:
         return INCONCLUSIVE, "its process ended by signal SIGKILL, perhaps for want of memory"
+    if code == -signal.SIGILL and (why := old_processor(_flags())) is not None:
+        return BAD_INPUT, why
     if code < 0:
         return FAULT, f"its process ended by signal {signal.Signals(-code).name}"
     return BAD_INPUT, f"its process ended with status {code}, before it had an answer"

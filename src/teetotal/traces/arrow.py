@@ -35,7 +35,7 @@ def pyarrow() -> Any:
         import pyarrow.ipc
         import pyarrow.parquet
     except ImportError:
-        message = "Parquet and Arrow traces need pyarrow: pip install 'teetotal[arrow]'"
+        message = "Parquet and Arrow traces need pyarrow: pip install 'pyarrow>=15'"
         raise TeetotalError(message) from None
     return pyarrow
 

@@ -27,7 +27,7 @@ from teetotal.engines.runtime.messages import (
     Trouble,
     Whole,
 )
-from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, ROUNDS, VARIABLES, installed
+from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, ROUNDS, VARIABLES, runtime
 from teetotal.scale.processes import any_size, fixed_addresses, hurried_later, spent
 
 _NOT_STARTED = 5  # the exit status
@@ -38,10 +38,7 @@ class RuntimeDied(TeetotalError):
     """The program took the explorer down with it; what it had told until then is known."""
 
 
-def executable() -> Path:
-    if chosen := os.environ.get("TEETOTAL_RUNTIME"):  # built otherwise: with sanitizers, for instance
-        return Path(chosen)
-    return installed("teetotal-runtime")
+executable = runtime
 
 
 def semantics_options(semantics: Semantics) -> list[str]:

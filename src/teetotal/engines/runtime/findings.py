@@ -7,6 +7,7 @@ safety is an execution that the program itself went through.
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
@@ -22,6 +23,7 @@ from teetotal.answers.events import CHECKED, MODELS, Event, Kind, Location, Mode
 from teetotal.answers.numbers import Verb
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
+from teetotal.answers.surroundings import unloadable
 from teetotal.answers.violation import Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import relations, story
@@ -189,6 +191,8 @@ class Findings:
                     self.ended_early = _STOPPED["interrupted"]
 
     def _unloadable(self, message: str) -> str:
+        if (why := unloadable(message, tempfile.gettempdir())) is not None:
+            return why
         if "undefined symbol" not in message:
             resolvers = " and ".join(self.symbols.resolvers)
             why = "a resolver runs before the program is linked; it may choose, but neither store nor call others"

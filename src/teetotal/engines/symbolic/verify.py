@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from itertools import count
 from typing import Any, Literal
@@ -103,8 +104,11 @@ class Watch:
 
 
 def _megabytes() -> float:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096 / 1e6
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+    except OSError:  # there is no /proc: what it was at most
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 def verify(

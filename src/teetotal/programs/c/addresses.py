@@ -44,7 +44,10 @@ _SMALL = 0x7EE6_FFFF
 """No address is below, nor the handle of a thread."""
 _FLAGS, _RAX = 16, 0
 _VARIABLE = 1
-_HARMLESS = re.compile(r"_ZNKSt4lessIPK?[cwDahs]|_ZNSt8__detail18__waiter_pool_base6_S_for")
+_HARMLESS = re.compile(
+    r"_ZNKSt4lessIPK?[cwDahs]|_ZNSt8__detail18__waiter_pool_base6_S_for"
+    r"|_ZNSt8__detail12_GLOBAL__N_1L?(?:8state_of|7is_word)"  # atomic_waits.cpp
+)
 """Strings of the C++ library ask in this way whether what they are given is a part of themselves; and those who wait for
 an atomic object share what they wait at with others, who are woken for no reason and wait again."""
 

@@ -6,6 +6,7 @@ What cannot be followed is not told here: it is found again in the machine code 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from teetotal.programs.c.unwritten import UnwrittenLocals
 
 
 def main(command: list[str]) -> int:
-    if os.path.basename(command[0]) != "as":
+    if not re.fullmatch(r"(?:.*-)?as", os.path.basename(command[0])):  # x86_64-linux-gnu-as, to some
         return subprocess.run(command, check=False).returncode
     output = Path(command[command.index("-o") + 1])
     sources = [word for word in command[1:] if word.endswith(".s") and word != str(output)]

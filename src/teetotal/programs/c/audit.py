@@ -18,7 +18,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.programs.c.assembly import Function, Item, Statement
 from teetotal.programs.c.machine import sweep
 from teetotal.programs.c.matching import Evaluation
-from teetotal.programs.c.objects import FUNCTION, NotElf, Object, Section, Symbol
+from teetotal.programs.c.objects import FUNCTION, VARIABLE, NotElf, Object, Section, Symbol
 from teetotal.programs.c.shipped import Placed, without_fill
 
 _PIECE = re.compile(r"^ (\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?: (.*))?$", re.MULTILINE)
@@ -41,6 +41,8 @@ _HOOKS = (
     "teetotal_fill",
     "teetotal_look",
 )
+_LINKER = "linker stubs"
+"""The file that GNU's linker, from 2.47 on, names for what it makes itself; others name one of those that are linked."""
 _WRAPPED = "__wrap_"
 """What ``--wrap`` makes of a name."""
 _RUN_BY_LINKER = (".init", ".fini")
@@ -68,6 +70,8 @@ def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
                 found.append(f"{name}, which the linker puts into {section.name}")
             if name in _RUN_BY_LINKER and not _is_known(origin):
                 found.append(f"{int(size, 16)} bytes of code in {name}, which is not run")
+            if origin == _LINKER and name.startswith(".plt") and not os.path.exists(origin):
+                continue
             if origin and origin not in asked and not _is_known(origin):
                 asked.add(origin)
                 found += _foreign(origin)
@@ -95,9 +99,10 @@ def _pieces(linker_map: str, section: Section) -> list[tuple[str, str, str, str]
 
 def _own_hooks(linked: Object, own: list[str]) -> list[str]:
     """Names by which what was put into the program calls us, and that lead elsewhere."""
-    symbols = [*linked.symbols, *linked.dynamic_symbols]
+    symbols = [*_called(linked, linked.symbols), *_called(linked, linked.dynamic_symbols)]
     for file in own:  # the linker may have been told to leave out their symbols
-        symbols += Object(Path(file).read_bytes()).symbols
+        made = Object(Path(file).read_bytes())
+        symbols += _called(made, made.symbols)
     return sorted(
         {one.name for one in symbols if one.section and one.name.startswith(_HOOKS)}
         | {
@@ -106,6 +111,14 @@ def _own_hooks(linked: Object, own: list[str]) -> list[str]:
             if one.name.startswith(_WRAPPED) and one.name.removeprefix(_WRAPPED).startswith(_HOOKS)
         }
     )
+
+
+def _called(machine: Object, symbols: list[Symbol]) -> Iterator[Symbol]:
+    """Without constants, such as headers of the sanitizer have: nobody calls what is data that cannot be run."""
+    for one in symbols:
+        known = 0 < one.section < len(machine.sections)
+        if not (one.kind == VARIABLE and known and not machine.sections[one.section].executable):
+            yield one
 
 
 def _is_known(origin: str) -> bool:

@@ -8,12 +8,13 @@ the sanitizer's own library: the hooks are found in the explorer.
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from teetotal.programs.c.compilers import (
     is_clang,
     path_of,
     run,
+    shared_cxx_library,
     split_flags,
 )
 from teetotal.scale.supervision import scratch_folder
@@ -67,13 +69,15 @@ _TRAMPOLINES = re.compile(r'^\s*\.section\s+\.note\.GNU-stack,\s*"x"', re.MULTIL
 
 
 _VECTORCALL = re.compile(
-    r"^(?!\s*\.(?:symver|asci[iz]|string)\b).*?(?P<whole>(?P<name>[\w.$]+)@@\d+)(?=[@,:\s]|$)", re.MULTILINE
+    r"^(?!\s*\.(?:symver|asci[iz]|string|file)\b).*?(?P<whole>(?P<name>[\w.$]+)@@\d+)(?=[@,:\s\"]|$)", re.MULTILINE
 )
-"""A function whose name has the size of its arguments in it, which to an assembler is a version."""
+"""A function whose name has the size of its arguments in it, which to an assembler or linker is a version."""
 _OPENMP_OF_CLANG = re.compile(r"\b__kmpc_\w+")
 """libgomp's entry points are modelled (runtime/hooks/hooks_openmp.cpp), these are not."""
 
 
+_ATOMIC_WAITS = Path(__file__).with_name("atomic_waits.cpp")
+"""What newer C++ libraries do not inline any more, for programs that call it."""
 _HIDDEN_MAIN = re.compile(r"^\s*\.(?:hidden|internal)\s+main\b.*$", re.MULTILINE)
 """As ``-fvisibility=hidden`` and attributes leave it: the explorer would not find it."""
 
@@ -153,11 +157,13 @@ def executable(text: str, directory: Path, compiler: str | None, flags: tuple[st
 
 
 def build(source: Source, directory: Path) -> Path:
+    runtime()
     from teetotal.programs.c import assertions
     from teetotal.programs.c.addresses import AddressWatch, variables  # the disassembler is large: not for every call
     from teetotal.programs.c.audit import unaccounted
     from teetotal.programs.c.bound import BoundRegisters
     from teetotal.programs.c.deadlines import DeadlineWatch
+    from teetotal.programs.c.elf import has_bit_fields, take_initialisers, waits_in_library
     from teetotal.programs.c.frames import mark_ends, mark_raised_stacks
     from teetotal.programs.c.instrument import make_visible
     from teetotal.programs.c.live_table import reads_errno, table
@@ -172,11 +178,12 @@ def build(source: Source, directory: Path) -> Path:
     addresses, deadlines, bound = AddressWatch(), DeadlineWatch(), BoundRegisters()
     found = (addresses, deadlines, UnwrittenLocals(), Liveness(), bound, assertions.Assertions())
     passes = (lock_together, *found, mark_raised_stacks)
-    for number, file in enumerate(source.files):
+
+    def compile_one(file: str, flags: list[str]) -> None:
         text_files.refuse_odd(file)
         compiler = compiler_for(file, source.compiler)
-        assembly, output = (directory / f"{number}.{kind}" for kind in ("s", "o"))
-        options = (*INSTRUMENTED, *instrumentation(compiler), *compile_flags)
+        assembly, output = (directory / f"{len(objects)}.{kind}" for kind in ("s", "o"))
+        options = (*INSTRUMENTED, *instrumentation(compiler), *flags)
         handmade = Path(file).suffix in ASSEMBLY_SUFFIXES
         wanted = ["-xassembler-with-cpp", "-E"] if handmade else ["-S", *_plain_assembly(compiler)]
         compile_ = [*compiler, *options, *wanted, path_of(file), "-o", str(assembly)]
@@ -184,10 +191,10 @@ def build(source: Source, directory: Path) -> Path:
         if through_ir:
             from teetotal.programs.c.ir.building import assembly_of, clang_for
 
-            seen = assembly_of(file, compiler, compile_flags, source.flags, directory / str(number))
+            seen = assembly_of(file, compiler, flags, source.flags, directory / str(len(objects)))
             compiler = clang_for(compiler)
             assembly.write_text(seen.assembly, errors="surrogateescape")
-            hidden += seen.unseen
+            hidden.extend(seen.unseen)
             deadlines.relied_on |= seen.relied_on
             addresses.found |= seen.addresses
         else:
@@ -199,11 +206,11 @@ def build(source: Source, directory: Path) -> Path:
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
 
         def assemble(text: str) -> bytes:
-            assembly.write_text(text, errors="surrogateescape")  # noqa: B023
-            ours = is_clang(compiler) and not (handmade or assembler_flags)  # noqa: B023
-            if not (ours and _by_gnu(text, assembly, output)):  # noqa: B023
-                run([*compiler, *assembler_flags, "-c", str(assembly), "-o", str(output)], file)  # noqa: B023
-            return output.read_bytes()  # noqa: B023
+            assembly.write_text(text, errors="surrogateescape")
+            ours = is_clang(compiler) and not (handmade or assembler_flags)
+            if not (ours and _by_gnu(text, assembly, output)):
+                run([*compiler, *assembler_flags, "-c", str(assembly), "-o", str(output)], file)
+            return output.read_bytes()
 
         compiled = _HIDDEN_MAIN.sub("", assembly.read_text(errors="surrogateescape"))
         if not handmade and _TRAMPOLINES.search(compiled):
@@ -222,16 +229,27 @@ def build(source: Source, directory: Path) -> Path:
         else:
             visible = make_visible(compiled, assemble, file, passes, handmade=handmade)
             assemble(mark_ends(visible.text, visible.parameters, handmade=handmade))
-        hidden += visible.unseen
-        of_system |= visible.of_system
+        hidden.extend(visible.unseen)
+        of_system.update(visible.of_system)
         objects.append(str(output))
+
     result = directory / "program.so"
     linker_map = directory / "map"
     made = ["-shared", "-Wl,-Bsymbolic", "-z", "noexecstack", "-Wl,-z,separate-code", "-o", str(result)]
     told = ["-lpthread", "-Wl,-z,undefs", f"-Wl,-Map={linker_map}"]  # the last one counts
-    run([*_linker(source), *made, *objects, *link_flags, *told], source.name)
+    libraries = shared_cxx_library(*_linker(source)) if _is_cxx(source) else []
+
+    def link() -> None:
+        run([*_linker(source), *made, *objects, *link_flags, *libraries, *told], source.name)
+
+    for file in source.files:
+        compile_one(file, compile_flags)
+    link()
+    if waits_in_library(result):
+        with suppress(CompileError):  # of a version that is not known: refused when it is called
+            compile_one(str(_ATOMIC_WAITS), [*compile_flags, "-std=gnu++20", "-w"])
+        link()
     hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
-    from teetotal.programs.c.elf import has_bit_fields, take_initialisers  # loaded for C alone
 
     take_initialisers(result)
     if (live := table(result)) is not None:
@@ -248,7 +266,7 @@ def build(source: Source, directory: Path) -> Path:
     hidden += [f"{name}, which the program has its own of," for name in sorted(deadlines.own(result))]
     if hidden:
         (directory / UNSEEN).write_text("".join(f"{what}\n" for what in hidden))
-    if of_system or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
+    if of_system or _is_cxx(source):
         from teetotal.programs.c.symbols import library_functions
 
         ranges = library_functions(result, of_system)
@@ -349,13 +367,23 @@ def refuse_unrecordable(program: Path) -> None:
         raise TeetotalError(f"{program} is not executable")
 
 
+def runtime() -> Path:
+    """The program that C programs are loaded into."""
+    if chosen := os.environ.get("TEETOTAL_RUNTIME"):  # built otherwise: with sanitizers, for instance
+        return Path(chosen)
+    return installed("teetotal-runtime")
+
+
 def installed(name: str) -> Path:
     """What the package brings along for C programs."""
     from teetotal import _core
 
     path = Path(_core.__file__).parent / name  # beside it, where the package itself is installed in place too
     if not path.exists():
-        raise TeetotalError("this installation cannot run C programs: that needs Linux on x86-64")
+        raise TeetotalError(
+            f"this installation cannot run C programs: that needs Linux on x86-64, and this is {platform.system()} on"
+            f" {platform.machine()}; litmus tests, Python and Promela programs, histories and traces need neither"
+        )
     return path
 
 
@@ -373,6 +401,7 @@ def commands_for_linking(source: Source, directory: Path) -> Iterator[list[str]]
 def library_flags(source: Source) -> list[str]:
     """For the user's own build of a library. gcc runs its assembler through ours; clang cannot, so there only what the
     compiler gives a hook is seen."""
+    runtime()
     compiler = compiler_for(source.files[0], source.compiler)
     ours = [] if is_clang(compiler) else ["-wrapper", f"{sys.executable},-m,teetotal.programs.c.assembler"]
     return [*INSTRUMENTED, *instrumentation(compiler), *ours]
@@ -382,6 +411,10 @@ def unseen(program: Path) -> list[str]:
     """What a built program does to memory that no hook sees."""
     file = program.parent / UNSEEN
     return file.read_text().splitlines() if file.exists() else []
+
+
+def _is_cxx(source: Source) -> bool:
+    return any(Path(file).suffix in CXX_SUFFIXES for file in source.files)
 
 
 def _linker(source: Source) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.surroundings import compilers_advice
 
 C_SUFFIXES = (".c",)
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
@@ -29,8 +30,12 @@ INSTRUMENTED = (
     "-fno-builtin",
     "-fno-omit-frame-pointer",
     "-fcf-protection=none",
+    "-fno-stack-protector",
+    "-fno-stack-clash-protection",
+    "-U_FORTIFY_SOURCE",
     "-fsanitize=thread",
 )
+"""Some systems' compilers harden by themselves."""
 _GCC = ("--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0")
 _CLANG = (
     "-mllvm", "-tsan-distinguish-volatile=1",
@@ -65,6 +70,8 @@ _MEASURE = ("--coverage", "-coverage", "-fprofile-arcs", "-ftest-coverage", "-fp
 """Flags that make a program count what it does, and change nothing else."""
 _ELSEWHERE = ("-fno-pic", "-fno-PIC", "-fno-pie", "-fno-PIE", "-fpie", "-fPIE", "-pie", "-no-pie", "-fsplit-stack")
 """Where code and stacks lie is ours to choose: what the code does is the same."""
+_STATIC = ("-static-libstdc++", "-static-libgcc")
+"""The C++ library is the one that the explorer has: its state is there once, and its functions are known by name."""
 _FILES_BESIDE = ("-gsplit-dwarf", "-save-temps", "--save-temps")
 """Flags that leave files where the user is, and take debugging information out of the code's."""
 _WHEN_LINKED = (
@@ -80,6 +87,16 @@ _WHEN_LINKED = (
 _TO_LINKER = ("-Xlinker", "-z", "-u", "-T")
 _TO_ASSEMBLER = ("-Xassembler",)
 """Flags whose next word belongs to them."""
+_HARDENING = (
+    "-fstack-protector",
+    "-fno-stack-protector",
+    "-fstack-clash-",
+    "-fno-stack-clash-",
+    "-fcf-protection",
+    "-fhardened",
+)
+"""Checks of a program that go wrong and nothing else: what distributions compile with changes no answer."""
+_FORTIFIED = re.compile(r"-[DU]\s*_FORTIFY_SOURCE(=.*)?")
 _NO_FRAMES = ("-fomit-frame-pointer", "-momit-leaf-frame-pointer")
 """Flags without which functions keep the frames by which their variables are known."""
 _DIAGNOSTIC = re.compile(r"(?:.*?: )?(?P<severity>(?:fatal )?error|warning|note): ")
@@ -103,7 +120,9 @@ def compiler_for(file: str, chosen: str | None) -> list[str]:
     if not command:
         raise TeetotalError("--cc names no compiler")
     if shutil.which(command[0]) is None:
-        raise TeetotalError(f"checking {file} needs a C compiler, and there is no {command[0]} here; see --cc")
+        package = "g++, gcc-c++ or clang" if plus_plus else "gcc or clang"
+        why = f"checking {file} needs a C compiler, and there is no {command[0]} here"
+        raise TeetotalError(f"{why}: install the package {package}, or name another compiler with --cc")
     return command
 
 
@@ -131,6 +150,15 @@ def _says_clang(*compiler: str) -> bool:
     return "clang" in version.stdout
 
 
+@cache
+def shared_cxx_library(*compiler: str) -> list[str]:
+    """To link a program with, before what the compiler adds by itself: where a system has no ``libstdc++.so`` that names
+    it, that is the static one."""
+    command = [*compiler, "-print-file-name=libstdc++.so.6"]
+    path = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False).stdout.strip()
+    return ["-Wl,--push-state,--as-needed", path, "-Wl,--pop-state"] if os.path.isabs(path) else []
+
+
 def instrumentation(compiler: list[str]) -> tuple[str, ...]:
     return _CLANG if is_clang(compiler) else _GCC
 
@@ -148,6 +176,8 @@ def split_flags(flags: tuple[str, ...], *, optimised: bool = False) -> Flags:
     split = Flags([], [], [])
     left = iter(_listed(flags))
     for flag in left:
+        if flag in ("-D", "-U"):  # with its name in one word, as most have it
+            flag += next(left, "")
         if flag in _OTHER_PRODUCTS or flag.startswith(("-o", "-mcmodel=l", "-mcmodel=m")):
             raise TeetotalError(f"{flag} after --: what the compiler makes is not for the user to choose")
         if Path(flag).suffix in SUFFIXES and os.path.isfile(flag):
@@ -161,9 +191,22 @@ def split_flags(flags: tuple[str, ...], *, optimised: bool = False) -> Flags:
         elif optimised and flag.startswith("-O"):
             split.compile.append(flag)
         elif flag.startswith(
-            ("-O", "-fsanitize", *_MEASURE, "-fvisibility", *_NO_FRAMES, *_ELSEWHERE, *_FILES_BESIDE, *_WHEN_LINKED)
-        ):
+            (
+                "-O",
+                "-fsanitize",
+                *_MEASURE,
+                "-fvisibility",
+                *_NO_FRAMES,
+                *_ELSEWHERE,
+                *_STATIC,
+                *_FILES_BESIDE,
+                *_WHEN_LINKED,
+            )
+        ) or (not optimised and (flag.startswith(_HARDENING) or _FORTIFIED.fullmatch(flag))):
             continue
+        elif flag.startswith("-Wp,") and not optimised:
+            given = [word for word in flag.split(",") if not _FORTIFIED.fullmatch(word)]
+            split.compile.extend([",".join(given)] if given[1:] else [])
         else:
             split.compile.append(flag)
     return split
@@ -198,5 +241,7 @@ def errors_first(said: str) -> str:
 def run(command: list[str], what: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
+        if (change := compilers_advice(done.stderr)) is not None:
+            raise TeetotalError(f"{what} could not be compiled: {change}")
         raise CompileError(f"{what} does not compile:\n{errors_first(done.stderr or done.stdout)}")
     return done.stdout

@@ -20,6 +20,7 @@ OURS = 0x6000_1000
 _INIT, _FINI = 12, 13
 _RUN_BY_LINKER = (_INIT, _FINI, 25, 26, 27, 28)  # …, INIT_ARRAY, FINI_ARRAY, INIT_ARRAYSZ, FINI_ARRAYSZ
 _ENTRY = struct.Struct("<qQ")
+_ATOMIC_WAITS = ("_ZNSt8__detail11__wait_", "_ZNSt8__detail13__notify_impl", "_ZNSt8__detail17__wait_until_impl")
 _BIT_SIZE = 0x0D
 _IMPLICIT_CONSTANT = 0x21
 
@@ -35,6 +36,12 @@ def take_initialisers(program: Path) -> None:
             left = tag in (_INIT, _FINI) and value in empty
             _ENTRY.pack_into(data, offset, OURS if left else OURS + tag, value)
     program.write_bytes(data)
+
+
+def waits_in_library(program: Path) -> bool:
+    """Whether it waits at atomics by functions of the C++ library."""
+    undefined = (symbol.name for symbol in Object(program.read_bytes()).dynamic_symbols if symbol.section == 0)
+    return any(name.startswith(_ATOMIC_WAITS) for name in undefined)
 
 
 def has_bit_fields(program: Path) -> bool:

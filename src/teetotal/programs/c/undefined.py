@@ -16,7 +16,9 @@ from teetotal.programs.c.objects import Object
 from teetotal.scale.supervision import scratch_folder
 
 _FUNCTION = re.compile(r": in function [`'](?P<name>[^']+)'")
-_REFERENCE = re.compile(r"^(?:\S*ld\S*: )?(?P<place>.*?:\d+): warning: undefined reference to [`'](?P<name>.+)'$")
+_REFERENCE = re.compile(
+    r"^(?:\S*ld\S*: )?(?P<place>.+?)(?::\([^()]*\))?: warning: undefined reference to [`'](?P<name>.+)'$"
+)
 
 
 def undefined(source: Source, explorer: Path) -> dict[str, list[str]]:
@@ -45,8 +47,10 @@ def undefined(source: Source, explorer: Path) -> dict[str, list[str]]:
 
 
 def _shown(place: str, source: Source) -> str:
-    """A file of the program as its user spells it."""
+    """A file of the program as its user spells it; newer linkers tell the line and the place in the section."""
     file, _, line = place.rpartition(":")
+    if not line.isdigit():
+        return place
     spelled = {os.path.abspath(name): name for name in source.files}
     return f"{spelled.get(os.path.abspath(file), file)}:{line}"
 

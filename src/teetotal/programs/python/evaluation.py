@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CodeType, FunctionType, MethodType
@@ -144,6 +145,11 @@ class Evaluation(Expressions):
             names[name] = value.value
         if isinstance(node, ast.Name):
             return Known(names[node.id])
+        with warnings.catch_warnings():  # none is an error, and the program's own run gives them
+            warnings.simplefilter("ignore")
+            return self._evaluated(node, names)
+
+    def _evaluated(self, node: ast.expr, names: dict[str, Any]) -> Known:
         code = compile(ast.Expression(node), self.file, "eval")
         calls = any(isinstance(inner, ast.Call) for inner in ast.walk(node)) or any(
             isinstance(getattr(type(value), attribute, None), property)

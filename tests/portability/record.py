@@ -1,0 +1,79 @@
+"""The results of ``make portability``, kept in a file after each stage, and the tables of docs/reference/platforms.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from pathlib import Path
+
+from portability.stages import ROOT, Result
+from portability.systems import System
+
+PAGE = ROOT / "docs" / "reference" / "platforms.md"
+
+
+class Record:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.kept: dict[str, dict[str, dict[str, object]]] = json.loads(path.read_text()) if path.exists() else {}
+
+    def add(self, system: str, stage: str, result: Result) -> None:
+        self.kept.setdefault(system, {})[stage] = {**result._asdict(), "date": date.today().isoformat()}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps(self.kept, indent=1, sort_keys=True))
+
+    def add_facts(self, system: str, facts: dict[str, str]) -> None:
+        """What a system has: its C library, compilers and Python."""
+        self.kept.setdefault(system, {})["facts"] = {**facts}
+        self.path.write_text(json.dumps(self.kept, indent=1, sort_keys=True))
+
+    def promote(self, systems: tuple[System, ...]) -> None:
+        """Put the tables into the page, in the place of those that are there."""
+        page = PAGE.read_text()
+        for name, table in (("systems", self._systems(systems)), ("compilers", self._compilers(systems))):
+            marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+            page = marked.sub(lambda found, table=table: f"{found[1]}{table}{found[2]}", page)  # type: ignore[misc]
+        PAGE.write_text(page)
+
+    def _of(self, system: System, stage: str) -> dict[str, object]:
+        return self.kept.get(system.name, {}).get(stage, {})
+
+    def _systems(self, systems: tuple[System, ...]) -> str:
+        lines = [
+            "| system | C library, compilers, Python | demo | builds with | tests | wheel | when |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        differs = []
+        for system in systems:
+            facts = self._of(system, "facts")
+            stages = {name: self._of(system, name) for name in ("demo", "builds", "tests", "wheel")}
+            if not any(stages.values()):
+                continue
+            when = max(str(stage.get("date", "")) for stage in stages.values())
+            has = ", ".join(str(facts[name]) for name in ("libc", "cc", "clang", "python") if facts.get(name))
+            said = [str(stage.get("summary", "–")) for stage in stages.values()]
+            lines.append(f"| {system.title} | {has} | {' | '.join(said)} | {when} |")
+            for name, stage in stages.items():
+                details = stage.get("details", [])
+                assert isinstance(details, list)
+                differs += [f"- {system.title}, {name}: `{detail}`" for detail in details]
+        return "\n".join(lines + (["", "What fails:", "", *differs] if differs else [])) + "\n"
+
+    def _compilers(self, systems: tuple[System, ...]) -> str:
+        lines = ["| compiler | on | seen | named | robust or safe | wrong |", "|---|---|---|---|---|---|"]
+        wrong = []
+        for system in systems:
+            stage = self._of(system, "battery")
+            for row in filter(None, str(stage.get("summary", "")).split("; ")):
+                compiler, _, counted = row.partition(" ")
+                words = json.loads(counted)
+                proved = words.get("robust", 0) + words.get("safe", 0)
+                known = sum(words.get(word, 0) for word in ("seen", "named", "robust", "safe", "wrong", "not tried"))
+                seen = words.get("seen", 0) + sum(words.values()) - known  # a failure that is there, by its name
+                cells = (compiler.replace("-", " "), system.title, seen, words.get("named", 0), proved)
+                lines.append(f"| {' | '.join(str(cell) for cell in cells)} | {words.get('wrong', 0)} |")
+            details = stage.get("details", [])
+            assert isinstance(details, list)
+            wrong += [f"- {system.title}: `{detail}`" for detail in details]
+        return "\n".join(lines + (["", "Wrong:", "", *wrong] if wrong else [])) + "\n"
