@@ -105,6 +105,16 @@ THROUGH = {
         "put(&x)",
         "x",
     ),
+    "assembly in another syntax": (
+        "int x, y;",
+        'asm volatile(".intel_syntax noprefix; mov dword ptr [rdi], 1; .att_syntax prefix" :: "D"(&x) : "memory")',
+        "x",
+    ),
+    "assembly with words for the assembler": (
+        "int x, y;",
+        'asm volatile(".if 1\\n movl $1, %0\\n .endif\\n .rept 1\\n nop\\n .endr" : "=m"(x))',
+        "x",
+    ),
     "a naked function": (
         "int x, y; __attribute__((naked)) static void put(int *p) { asm(\"movl $1, (%rdi); ret\"); }",
         "put(&x)",
@@ -303,6 +313,10 @@ NAMED = {
         "#include <immintrin.h>\nstatic char x[16]; static void put(void) { "
         "__m128i m = _mm_set1_epi32(-1); _mm_maskmoveu_si128(m, m, x); }",
         "_mm_maskmoveu_si128",
+    ),
+    "a system call of another kind": (
+        'static void put(void) { asm volatile("int $0x80" :: "a"(20) : "memory"); }',
+        "int $0x80",
     ),
     "a hook of its own": ("int x; void __tsan_write4(void *p) {} static void put(void) { x = 1; }", "__tsan_write4"),
 }  # fmt: skip

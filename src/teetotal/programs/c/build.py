@@ -188,10 +188,13 @@ def build(source: Source, directory: Path) -> Path:
         wanted = ["-xassembler-with-cpp", "-E"] if handmade else ["-S", *_plain_assembly(compiler)]
         compile_ = [*compiler, *options, *wanted, path_of(file), "-o", str(assembly)]
         through_ir = sees_through_ir() and not handmade
+        assembler: list[str] = []
         if through_ir:
             from teetotal.programs.c.ir.building import assembly_of, clang_for
 
             seen = assembly_of(file, compiler, flags, source.flags, directory / str(len(objects)))
+            if seen.verbatim and not is_clang(compiler):  # what was written for GNU's assembler is for that
+                assembler.append("-fno-integrated-as")
             compiler = clang_for(compiler)
             assembly.write_text(seen.assembly, errors="surrogateescape")
             hidden.extend(seen.unseen)
@@ -209,7 +212,7 @@ def build(source: Source, directory: Path) -> Path:
             assembly.write_text(text, errors="surrogateescape")
             ours = is_clang(compiler) and not (handmade or assembler_flags)
             if not (ours and _by_gnu(text, assembly, output)):
-                run([*compiler, *assembler_flags, "-c", str(assembly), "-o", str(output)], file)
+                run([*compiler, *assembler, *assembler_flags, "-c", str(assembly), "-o", str(output)], file)
             return output.read_bytes()
 
         compiled = _HIDDEN_MAIN.sub("", assembly.read_text(errors="surrogateescape"))

@@ -37,6 +37,10 @@ _MACROS = {
 }
 """What a program can see of how much the user wants it optimised: what headers make of that is another program."""
 LAST = ("-O0", "-fPIC", "-fno-addrsig", "-Wno-override-module", "-Qunused-arguments")
+_VERBATIM = "-fno-integrated-as"
+"""The program's own assembly stays as it is written: clang would print what it has made of it. But in Intel's syntax it
+only says so where it has."""
+_INTEL = " inteldialect "
 _MAY_BE_IN_REGISTER = re.compile(r"[^*=+&~mo{}<>V]")
 _ONLY_GCC = ("-fcoroutines",)
 """What clang does without being asked."""
@@ -45,13 +49,15 @@ _COROUTINE = "@llvm.coro.begin"
 
 class Seen(NamedTuple):
     """``functions`` are those of the IR: others are assembly that somebody wrote. ``unseen`` lists what has no hook,
-    ``relied_on`` functions that must be the C library's own; ``addresses``: some may be treated as numbers."""
+    ``relied_on`` functions that must be the C library's own; ``addresses``: some may be treated as numbers;
+    ``verbatim``: assembly is as it was written."""
 
     assembly: str
     functions: frozenset[str]
     unseen: list[str]
     relied_on: set[str]
     addresses: bool
+    verbatim: bool
 
 
 def clang_for(compiler: Sequence[str]) -> list[str]:
@@ -91,7 +97,8 @@ def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], given:
     module = Module(text)
     written = write(module)
     rewritten.write_text(written.text, errors="surrogateescape")
-    run([*clang, *LAST, "-S", str(rewritten), "-o", str(last)], file)
+    verbatim = _INTEL not in text
+    run([*clang, *LAST, *([_VERBATIM] if verbatim else []), "-S", str(rewritten), "-o", str(last)], file)
     unseen = [said for one in written.unseen for said in names.of_unseen(module, one, file)]
     functions = frozenset(
         one.name.removeprefix("\\01")
@@ -104,6 +111,7 @@ def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], given:
         list(dict.fromkeys(unseen)),
         written.relied_on,
         "@teetotal_address" in written.text,
+        verbatim,
     )
 
 
