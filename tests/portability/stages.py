@@ -38,7 +38,7 @@ echo "deb-src {mirror} bookworm main" >/etc/apt/sources.list.d/python.list
 apt-get update -qq
 apt-get source -qq --download-only {python}
 rm /etc/apt/sources.list.d/python.list
-tar xf {python}_*.orig.tar.xz
+tar xf {python}_*.orig.tar.?z
 cd Python-*/
 ./configure --quiet --prefix=/usr/local
 make -s -j"$(nproc)"
