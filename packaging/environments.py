@@ -205,6 +205,7 @@ class Trial:
         return f"{some}: {', '.join(f'[{number}]' for number in numbers)}"
 
     def number(self, reason: str) -> int:
+        reason = re.sub(r":? '/[^']*'| in \['/.*", "", reason)  # of this machine
         for file in PROGRAMS:
             reason = re.sub(rf"[^\s:]*\b{re.escape(file)}", "FILE", reason)
         if reason not in self.reasons:

@@ -167,6 +167,13 @@ void teetotal_local_ends(FrameRecord* frame, std::uint64_t number) { frame->slot
 
 void teetotal_fresh(std::uintptr_t begin, std::uint64_t size) { fill_fresh(begin, size); }
 
+// An access of so many bytes to a local that nobody else knows, or to what lies beside it in its frame.
+void teetotal_stays_inside(std::uintptr_t address, std::uint64_t size, std::uintptr_t begin, std::uint64_t whole) {
+  if (address - begin <= whole && size <= whole - (address - begin)) return;
+  if (Thread* self = process.current)
+    fail(*self, Failure::crash, "uses memory beyond a local variable", TEETOTAL_PLACE);
+}
+
 // What the program does with numbers that may be addresses: addresses.hpp.
 void teetotal_addresses_ordered() {
   if (process.current != nullptr) addresses.compared_objects(TEETOTAL_PLACE);

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from portability.chroots import USER, Chroot
-from portability.systems import BASIC, COMPARED, System
+from portability.chroots import USER, Chroot, mirror
+from portability.systems import BASIC, COMPARED, FOR_PYTHON, System
 
 ROOT = Path(__file__).resolve().parents[2]
 TREE = "/root/teetotal"
@@ -29,6 +29,22 @@ _CONCERNED = (
 )  # fmt: skip
 """What depends on compilers, the C library and the version of Python."""
 _BUILD = {"CCACHE_BASEDIR": TREE, "CMAKE_CXX_COMPILER_LAUNCHER": "ccache"}
+
+
+_PYTHON = """
+set -e
+cd /usr/src
+echo "deb-src {mirror} bookworm main" >/etc/apt/sources.list.d/python.list
+apt-get update -qq
+apt-get source -qq --download-only {python}
+rm /etc/apt/sources.list.d/python.list
+tar xf {python}_*.orig.tar.?z
+cd Python-*/
+./configure --quiet --prefix=/usr/local
+make -s -j"$(nproc)"
+make -s altinstall
+"""
+"""Debian 12's Python, compiled: for releases that have none that is new enough."""
 
 
 class Result(NamedTuple):
@@ -99,6 +115,9 @@ def wheel(room: Room) -> Result:
     wheels = sorted((ROOT / "dist").glob("*.whl"))
     if not wheels:
         return Result(False, "no wheel: `make dist` first")
+    python = room.chroot.system.python
+    if not room.chroot.has(python):
+        room.sh("python", _PYTHON.format(mirror=mirror(), python=python))
     home = room.chroot.root / "home" / USER
     for old in home.glob("wheels/*"):
         old.unlink()
@@ -107,7 +126,7 @@ def wheel(room: Room) -> Result:
         (home / "wheels" / file.name).write_bytes(file.read_bytes())
     for folder in ("examples", "packaging"):
         subprocess.run(["cp", "-rT", str(ROOT / folder), str(home / folder)], check=True)
-    command = ["sh", "packaging/try_wheel.sh", room.chroot.system.python, "wheels"]
+    command = ["sh", "packaging/try_wheel.sh", python, "wheels"]
     done = room.chroot.run(command, folder=f"/home/{USER}", user=USER, log=room.log("wheel"))
     good = done.returncode == 0
     return Result(good, "works" if good else "**fails**", () if good else _tail(room.log("wheel")))
@@ -161,7 +180,7 @@ def packages(stage: str, system: System) -> tuple[str, ...]:
     if stage == "demo":
         return (*BASIC, *(system.packages if system.hardened else ()))
     if stage == "wheel" and system.wheel_only:
-        return (*BASIC, *system.packages)
+        return (*BASIC, *FOR_PYTHON, *system.packages)
     return (*BASIC, *COMPARED, *(system.packages if stage in ("builds", "battery") or system.hardened else ()))
 
 

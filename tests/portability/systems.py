@@ -34,6 +34,8 @@ class System(NamedTuple):
 
 BASIC = ("ca-certificates", "ccache", "g++", "git", "make", "procps", "python3", "python3-dev", "python3-venv")
 """What a user needs to install from a checkout; git and ccache are ours."""
+FOR_PYTHON = ("libffi-dev", "libssl-dev", "xz-utils", "zlib1g-dev")
+"""What it takes to compile Python itself, where the release has none that is new enough."""
 COMPARED = ("binutils", "clang", "file", "patch", "spin")
 """What the tests compare with besides, and any machine of a developer has."""
 
@@ -44,7 +46,7 @@ HARDENED = {
 }
 
 SYSTEMS = (
-    System("debian-11", "bullseye", "Debian 11", "python3", (10,), (16,), wheel_only=True),
+    System("debian-11", "bullseye", "Debian 11", "python3.11", (10,), (16,), wheel_only=True),
     System("debian-12", "bookworm", "Debian 12", "python3.11", (12,), (14, 15, 16, 19)),
     System("debian-13", "trixie", "Debian 13", "python3.13", (12, 13, 14), (17, 18, 19, 22)),
     System("debian-sid", "sid", "Debian sid", "python3.14", (13, 14, 15, 16), (19, 21, 22, 23)),

@@ -169,6 +169,40 @@ COUNTED = {
         "",
         "int size = 4 + flag; int mine[size]; mine[1] = 0; while (!flag) mine[1]++; assert(mine[1] < 3);",
     ),
+    "a private copy": (
+        "struct s { int a, b; };",
+        "struct s x = {0}, y; while (!flag) { y = x; y.a++; x = y; } assert(x.a < 3);",
+    ),
+    "a jump to an address": ("", "int n = 0; void *to[] = {&&a, &&b}; a: n++; goto *to[flag]; b: assert(n < 3);"),
+    "assembly in a register": ("", 'int n = 0; while (!flag) asm("incl %0" : "+r"(n)); assert(n < 3);'),
+    "assembly in memory": ("", 'int n = 0; while (!flag) asm("incl %0" : "+m"(n)); assert(n < 3);'),
+    "errno": ("#include <errno.h>", "errno = 0; while (!flag) errno++; assert(errno < 3);"),
+    "what longjmp gives": (
+        "#include <setjmp.h>\nstatic jmp_buf again;",
+        "int n = setjmp(again); if (!flag) longjmp(again, n + 1); assert(n < 3);",
+    ),
+    "an argument by value": (
+        "struct s { int a[6]; }; static int f(struct s x) { while (!flag) x.a[2]++; return x.a[2]; }",
+        "struct s x = {{0}}; assert(f(x) < 3);",
+    ),
+    "an argument by value that others know": (
+        "struct s { int a[6]; }; static void up(int *p) { ++*p; }"
+        "static int f(struct s x) { while (!flag) up(&x.a[2]); return x.a[2]; }",
+        "struct s x = {{0}}; assert(f(x) < 3);",
+    ),
+    "a struct that a function returns": (
+        "struct s { int a[6]; }; static struct s next(struct s x) { x.a[1]++; return x; }",
+        "struct s x = {{0}}; while (!flag) x = next(x); assert(x.a[1] < 3);",
+    ),
+    "how many arguments were taken": (
+        "#include <stdarg.h>\nstatic int f(int n, ...) {"
+        " va_list l; va_start(l, n); int r = 0; while (!flag) r = va_arg(l, int); va_end(l); return r; }",
+        "assert(f(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 1, 1, 1) < 3);",
+    ),
+    "two functions that call each other": (
+        "static int b(int); static int a(int n) { return flag ? n : b(n + 1); } static int b(int n) { return a(n); }",
+        "assert(a(0) < 3);",
+    ),
     "a variable of an enclosing call": (
         "static void spin(int *n) { while (!flag) (*n)++; } static void between(int *n) { int own = 4; spin(n); own++; }",
         "int n = 0; between(&n); assert(n < 3);",
@@ -335,3 +369,35 @@ def test_addresses_as_numbers_bar_a_proof(tmp_path: Path, name: str) -> None:
     """Clang leaves the one to the linker, and does the other by vectors: both were called safe."""
     text = f"int one, other; static void *f(void *p) {{ {ORDERS[name]}; return 0; }} RUN(f, f)"
     assert checked(tmp_path, text).verdict.value == "inconclusive"
+
+
+BOUNDS = """
+static volatile int where; static void *setting(void *p) { where = 4; return 0; }
+static void *using(void *p) { int before[4] = {0}, mine[4] = {0}, behind[4] = {0}; ACCESS; return 0; }
+RUN(using, setting)
+"""
+
+
+@pytest.mark.parametrize("access", ["mine[where] = 1", "if (mine[where]) behind[0] = 1", "mine[where / 4 * -1] = 1"])
+def test_a_private_array_has_bounds(tmp_path: Path, access: str) -> None:
+    """Beyond them another local of the function may lie, or none: nothing else would notice."""
+    answer = checked(tmp_path, BOUNDS.replace("ACCESS", access))
+    assert "crash" in kinds(answer)
+    assert any("beyond a local variable" in violation.message for violation in answer.violations)
+    assert "crash" not in kinds(checked(tmp_path, BOUNDS.replace("ACCESS", access.replace("where", "(where & 3)"))))
+
+
+MACROS = {
+    "that a race detector is there": "#if defined __SANITIZE_THREAD__ || __has_feature(thread_sanitizer)",
+    "that nothing is optimised": "#ifndef __OPTIMIZE__",
+}
+
+
+@pytest.mark.parametrize("name", MACROS)
+def test_what_is_explored_is_the_program_that_is_built(tmp_path: Path, name: str) -> None:
+    """Another one was, whose fences are there where nobody builds them."""
+    fence = f"\n{MACROS[name]}\n__atomic_thread_fence(__ATOMIC_SEQ_CST);\n#endif\n"
+    text = "int x, y; static void *f(void *p) { x = 1; FENCE return (void *)(long)y; }"
+    text += "static void *g(void *p) { y = 1; FENCE return (void *)(long)x; } RUN(f, g)"
+    answer = checked(tmp_path, text.replace("FENCE", fence), flags=("-O2",))
+    assert answer.models["tso"].robust is False

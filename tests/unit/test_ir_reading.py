@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from teetotal.programs.c.ir.reading import Module, access, call, local, operand
+from teetotal.programs.c.ir.operands import access, call, local, operand
+from teetotal.programs.c.ir.reading import Module
 from teetotal.programs.c.ir.types import Layout, Unreadable, read_type, split
 
 OLD = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"

@@ -28,7 +28,6 @@ from pathlib import Path
 
 import msgspec
 
-from teetotal import _core
 from teetotal.answers.surroundings import old_processor
 from teetotal.scale.processes import adopt_orphans, bury_orphans, die_with_parent, end_children, largest
 
@@ -131,6 +130,8 @@ def room(megabytes: float) -> int:
 def affordable(megabytes: int) -> int:
     """No more than this machine, or the container that this runs in, can still give to one process: with all of that in use
     the system would end it, and with it what it has found."""
+    from teetotal import _core  # large, and not needed by whoever only waits
+
     spare = _core.spare_memory()
     if spare is None:
         return megabytes

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 from teetotal.programs.c.ir.emitting import Emitter, tail
-from teetotal.programs.c.ir.reading import Access, Call, Instruction, Operand
+from teetotal.programs.c.ir.operands import Access, Call, Operand
+from teetotal.programs.c.ir.reading import Instruction
 from teetotal.programs.c.ir.seeing import Seeing
 from teetotal.programs.c.ir.types import Unreadable, read_type
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 from teetotal.programs.c.ir.emitting import Emitter, tail
-from teetotal.programs.c.ir.reading import NAME, Instruction, Operand, operand, operands
+from teetotal.programs.c.ir.operands import Operand, operand, operands
+from teetotal.programs.c.ir.reading import NAME, Instruction
 from teetotal.programs.c.ir.types import Unreadable, after_group, split
 
 _ORDERED = re.compile(r"\bicmp [us][lg][te] \(")

@@ -14,7 +14,8 @@ from pathlib import Path
 from teetotal.programs.c.compilers import run
 from teetotal.programs.c.ir.accesses import Hooks
 from teetotal.programs.c.ir.emitting import tail
-from teetotal.programs.c.ir.reading import Access, Function, Instruction, Module
+from teetotal.programs.c.ir.operands import Access
+from teetotal.programs.c.ir.reading import Function, Instruction, Module
 from teetotal.programs.c.ir.seeing import Seeing, accessed
 from teetotal.programs.c.ir.writing import write
 
@@ -42,6 +43,9 @@ class OpaqueHooks(Hooks):
 def left(text: str, clang: Sequence[str], stem: Path) -> list[str]:
     """The accesses in a module of IR that neither have a hook nor are anybody's own, each with its function."""
     opaque, optimised = stem.with_suffix(".opaque.ll"), stem.with_suffix(".optimised.ll")
+    text = text.replace(
+        "define available_externally ", "define linkonce_odr "
+    )  # the optimiser would inline them as they are
     opaque.write_text(write(Module(text), OpaqueHooks).text, errors="surrogateescape")
     run([*clang, *_OPTIMISED, str(opaque), "-o", str(optimised)], str(stem))
     module = Module(optimised.read_text(errors="surrogateescape"))

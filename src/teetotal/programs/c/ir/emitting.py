@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from itertools import count
 
-from teetotal.programs.c.ir.reading import Instruction, Module, Operand
+from teetotal.programs.c.ir.operands import Operand
+from teetotal.programs.c.ir.reading import Instruction, Module
 from teetotal.programs.c.ir.types import Type
 
 

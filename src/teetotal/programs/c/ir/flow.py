@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from teetotal.programs.c.ir.reading import Function, Instruction, Module, call
+from teetotal.programs.c.ir.operands import call
+from teetotal.programs.c.ir.reading import Function, Instruction, Module
 from teetotal.programs.c.ir.types import Unreadable
 
 _TWICE = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "vfork", "__builtin_setjmp"))

@@ -17,17 +17,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from teetotal.programs.c.ir.flow import Flow
-from teetotal.programs.c.ir.reading import (
-    Access,
-    Call,
-    Function,
-    Instruction,
-    Module,
-    access,
-    call,
-    local,
-    operand,
-)
+from teetotal.programs.c.ir.operands import Access, Call, access, call, local, operand
+from teetotal.programs.c.ir.reading import Function, Instruction, Module
 from teetotal.programs.c.ir.types import Type, Unreadable, read_type, split
 from teetotal.programs.c.ir.values import Types, without_flags
 
@@ -206,7 +197,7 @@ class Seeing:
         """Addresses of locals that it uses without letting them out, once for each use."""
         if (touched := accessed(instruction)) is not None:
             return [touched.pointer.value]
-        if instruction.opcode == "icmp" and "null" in instruction.body:
+        if instruction.opcode == "icmp" and instruction.body.endswith(", null"):
             return instruction.names
         if told is None or told.is_assembly:
             return []

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from teetotal.programs.c.ir.reading import Access, Instruction, Operand
+from teetotal.programs.c.ir.operands import Access, Operand
+from teetotal.programs.c.ir.reading import Instruction
 from teetotal.programs.c.ir.seeing import MEMORY, Seeing, accessed, called
 from teetotal.programs.c.ir.types import Unreadable
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from teetotal.programs.c.ir.reading import Function, Instruction, Module, access, call, local, operand, operands
+from teetotal.programs.c.ir.operands import access, call, local, operand, operands
+from teetotal.programs.c.ir.reading import Function, Instruction, Module
 from teetotal.programs.c.ir.types import Type, Unreadable, read_type, split
 
 _BINARY = frozenset(

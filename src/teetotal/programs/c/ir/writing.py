@@ -17,10 +17,11 @@ from teetotal.programs.c.ir.deadlines import quiet_looks, relied_on
 from teetotal.programs.c.ir.debug import is_of_system
 from teetotal.programs.c.ir.emitting import Emitter, tail
 from teetotal.programs.c.ir.flow import returns_twice
+from teetotal.programs.c.ir.frames import FrameRecord
 from teetotal.programs.c.ir.liveness import Liveness
-from teetotal.programs.c.ir.reading import Block, Function, Instruction, Module, Operand, operand
-from teetotal.programs.c.ir.seeing import LIFETIME, MEMORY, NOTHING, Memory, Point, Seeing, called
-from teetotal.programs.c.ir.types import Type, split
+from teetotal.programs.c.ir.operands import Access
+from teetotal.programs.c.ir.reading import Function, Instruction, Module
+from teetotal.programs.c.ir.seeing import MEMORY, NOTHING, Memory, Seeing, accessed, called
 from teetotal.programs.c.ir.unwritten import Look, Looks
 
 _PROMISES = re.compile(
@@ -42,7 +43,6 @@ _RESULT_DECIDES = ("pthread_barrier_wait",)
 """Functions with which it matters to the number of executions whether somebody looks at what they return."""
 _OURS = ("__tsan_", "teetotal_")
 """What hooks are called."""
-_FRAME_WORDS = 3
 
 
 class Unseen(NamedTuple):
@@ -104,13 +104,10 @@ class _Writer:
         self.seeing = Seeing(self.module, function)
         self.hooks = hooks(emitter, self.seeing)
         self.unseen = unseen
-        self.allocated: list[str] = []
-        """Locals of ours, for the beginning."""
+        self.frame = FrameRecord(emitter, self.seeing)
         self.quiet = {one.first for one in quiet_looks(self.seeing)}
         self.relied_on = relied_on(function) if self.quiet else set[str]()
-        self.entering: list[str] = []
         self.filling: list[str] = []
-        self.spilled: dict[str, str] = {}
 
     def write(self) -> int:
         if not self.function.blocks:
@@ -122,13 +119,13 @@ class _Writer:
         twice = [one for one in self.function.instructions if returns_twice(self.module, one)]
         followed = bool(points or escaped or pads or twice or self._gives_by_value())
         if followed:
-            self._follow(escaped)
+            self.frame.follow(escaped)
             for instruction in (*pads, *twice):
-                self._come_back(instruction)
-            self._leave_loops(points)
+                self.frame.come_back(instruction)
+            self.frame.leave_loops(points)
         for instruction in self.function.instructions:
             if (point := points.get(instruction.first)) is not None:
-                self._point(instruction, point)
+                self.frame.point(instruction, point)
             self._instruction(instruction)
         self._private()
         self._begin()
@@ -153,6 +150,8 @@ class _Writer:
             addresses.watch(self.emitter, instruction)
         if (told := self.seeing.hooked(instruction)) is not None:
             self.hooks.access(instruction, told)
+        elif (own := accessed(instruction)) is not None:
+            self._stay_inside(instruction, own)
         elif instruction.opcode == "fence":
             self.hooks.fence(instruction)
         elif instruction.is_call:
@@ -188,193 +187,20 @@ class _Writer:
     def _is_used(self, name: str) -> bool:
         return bool(name) and any(name in one.names for one in self.function.instructions)
 
-    # -- the record of the frame ---------------------------------------------------------------------------------------
-
-    def _follow(self, escaped: list[Memory]) -> None:
-        emitter, pointer = self.emitter, self.emitter.pointer_type
-        words = _FRAME_WORDS + 2 * len(escaped)
-        self.allocated.append(f"  %tt.record = alloca [{words} x i64], align 8")
-        lines: list[str] = []
-        array = Type("pointer", f"[{words} x i64]*" if not self.module.opaque else "ptr")
-        lines.append(
-            f"  %tt.frame = bitcast {array.text} %tt.record to {pointer}"
-            if not self.module.opaque
-            else "  %tt.frame = bitcast ptr %tt.record to ptr"
-        )
-        emitter.declare("teetotal_function_begins", "i64", f"{pointer}, i64")
-        lines.append(f"  %tt.base = call i64 @teetotal_function_begins({pointer} %tt.frame, i64 {len(escaped)})")
-        self.entering = lines
-        marks = self._marks("start")
-        for number, memory in enumerate(escaped):
-            begun = marks.get(memory.name, [])
-            if memory.by_value:
-                lines += self._local("given", number, memory, None)
-            elif memory.size is None or not self._in_entry(memory):
-                assert memory.instruction is not None
-                emitter.put_behind(memory.instruction.last, self._local("grown", number, memory, memory.instruction))
-            elif not begun:
-                lines += self._local("begins", number, memory, None)
-            for instruction in begun:
-                emitter.put_behind(instruction.last, self._local("begins", number, memory, instruction))
-            for instruction in self._marks("end").get(memory.name, []):
-                emitter.declare("teetotal_local_ends", "void", f"{pointer}, i64")
-                emitter.put(
-                    instruction.first,
-                    [f"  call void @teetotal_local_ends({pointer} %tt.frame, i64 {number}){tail(instruction)}"],
-                )
-        self._leave()
-
-    def _marks(self, which: str) -> dict[str, list[Instruction]]:
-        """Of each local, where its lifetime starts or ends."""
-        found: dict[str, list[Instruction]] = {}
-        for instruction in self.function.instructions:
-            told = called(instruction)
-            if told is not None and (mark := LIFETIME.match(told.name)) is not None and mark.group(1) == which:
-                root = self.seeing.roots.get(told.arguments[-1].value, "")
-                found.setdefault(root, []).append(instruction)
-        return found
-
-    def _in_entry(self, memory: Memory) -> bool:
-        return memory.instruction is not None and memory.instruction in self._leading()
-
-    def _leading(self) -> list[Instruction]:
-        """The locals with which a function begins."""
-        found: list[Instruction] = []
-        for instruction in self.function.blocks[0].instructions:
-            if instruction.opcode == "alloca":
-                found.append(instruction)
-            elif not instruction.is_debug:
-                break
-        return [one for one in found if self.seeing.memory[one.result].size is not None]
-
-    def _local(self, how: str, number: int, memory: Memory, at: Instruction | None) -> list[str]:
-        emitter, pointer = self.emitter, self.emitter.pointer_type
-        lines: list[str] = []
-        address = self._address(memory, lines)
-        size = str(memory.size)
-        if memory.size is None:
-            size = self._dynamic_size(memory, lines)
-        name = f"teetotal_local_{how}"
-        emitter.declare(name, "void", f"{pointer}, i64, {pointer}, i64")
-        place = tail(at) if at is not None else ""
-        lines.append(f"  call void @{name}({pointer} %tt.frame, i64 {number}, {address}, i64 {size}){place}")
-        return lines
-
-    def _dynamic_size(self, memory: Memory, lines: list[str]) -> str:
-        assert memory.instruction is not None
-        told = operand(split(memory.instruction.body)[1])
-        wide, name = told.value, self.emitter.name()
-        if told.type.text != "i64":
-            wide = self.emitter.name()
-            lines.append(f"  {wide} = zext {told.type.text} {told.value} to i64")
-        lines.append(f"  {name} = mul i64 {wide}, {self.module.layout.size(memory.type)}")
-        return name
-
-    def _leave(self) -> None:
-        """Before each return, and before a call that stands in its place."""
-        emitter, pointer = self.emitter, self.emitter.pointer_type
-        emitter.declare("teetotal_function_ends", "void", f"{pointer}, {pointer}")
-        frame = "llvm.frameaddress.p0" if self.module.opaque else "llvm.frameaddress.p0i8"
-        emitter.declare(frame, pointer, "i32")
-        for block in self.function.blocks:
-            if not block.instructions or block.instructions[-1].opcode != "ret":
-                continue
-            at = block.instructions[-1]
-            for instruction in block.instructions[-3:-1]:
-                if instruction.text.lstrip().startswith("musttail") or "= musttail call" in instruction.text:
-                    at = instruction
-            name = emitter.name()
-            emitter.put(
-                at.first,
-                [
-                    f"  {name} = call {pointer} @{frame}(i32 0)",
-                    f"  call void @teetotal_function_ends({pointer} %tt.frame, {pointer} {name}){tail(at)}",
-                ],
-            )
-
-    def _come_back(self, instruction: Instruction) -> None:
-        """Where frames below this one have ended without a return."""
-        emitter, pointer = self.emitter, self.emitter.pointer_type
-        emitter.declare("teetotal_back", "void", f"{pointer}, i64")
-        emitter.declare("teetotal_frame_ends", "void", "")
-        lines = [
-            f"  call void @teetotal_back({pointer} %tt.frame, i64 %tt.base){tail(instruction)}",
-            f"  call void @teetotal_frame_ends(){tail(instruction)}",
-        ]
-        if instruction.ends_block:
-            return
-        emitter.put_behind(instruction.last, lines)
-
-    # -- rounds --------------------------------------------------------------------------------------------------------
-
-    def _leave_loops(self, points: dict[int, Point]) -> None:
-        """Where a way leads out of all loops that may wait."""
-        if not points:
-            return
-        flow = self.seeing.flow
-        inside = {
-            number for number, block in enumerate(flow.blocks) if any(one.first in points for one in block.instructions)
-        }
-        circular = flow.circular()
-        self.emitter.declare("teetotal_left", "void", "i64")
-        for number, block in enumerate(flow.blocks):
-            if number in circular or not any(one in circular for one in flow.predecessors[number]):
-                continue
-            if inside and (first := _first_place(block)) is not None:
-                self.emitter.put(first.first, [f"  call void @teetotal_left(i64 %tt.base){tail(first)}"])
-
-    def _point(self, instruction: Instruction, point: Point) -> None:
-        emitter, pointer = self.emitter, self.emitter.pointer_type
-        lines: list[str] = []
-        words: list[str] = []
-        ranges: list[str] = []
-        for name, kind in point.values:
-            word = emitter.as_word(name, kind, lines)
-            if word is not None:
-                words.append(f"i64 {word}")
-                continue
-            size = self.module.layout.store_size(kind)
-            spill = self.spilled.get(name)
-            if spill is None:
-                spill = self.spilled[name] = emitter.name()
-                self.allocated.append(f"  {spill} = alloca {kind.text}")
-            to = "ptr" if self.module.opaque else f"{kind.text}*"
-            lines.append(f"  store {kind.text} {name}, {to} {spill}")
-            address = emitter.address(Operand(Type("pointer", to), "", spill), lines)
-            ranges += [address, f"i64 {size}"]
-        for memory, begin, end in point.contents:
-            address = self._address(memory, lines)
-            if begin:
-                name = emitter.name()
-                lines.append(f"  {name} = getelementptr i8, {address}, i64 {begin}")
-                address = f"{pointer} {name}"
-            ranges += [address, f"i64 {end - begin}"]
-        if point.grows:
-            stack = emitter.name()
-            save = "llvm.stacksave" if "llvm.stacksave.p0" not in self.module.declared else "llvm.stacksave.p0"
-            emitter.declare(save, pointer, "")
-            lines.append(f"  {stack} = call {pointer} @{save}()")
-            word = emitter.as_word(stack, Type("pointer", pointer), lines)
-            words.append(f"i64 {word}")
-        emitter.declare("teetotal_round", "void", "i64, i32, i32, ...")
-        given = ", ".join(["i64 %tt.base", f"i32 {len(words)}", f"i32 {len(ranges) // 2}", *words, *ranges])
-        lines.append(f"  call void (i64, i32, i32, ...) @teetotal_round({given}){tail(instruction)}")
-        emitter.put(instruction.first, lines)
-
     # -- locals that nobody else can reach ------------------------------------------------------------------------------
 
     def _private(self) -> None:
         """Those that some way may read before it writes them are filled, and looked at."""
         if not self.seeing.private:
             return
-        starts = self._marks("start")
+        starts = self.frame.marks("start")
         fresh: set[str] = set()
         for name in Liveness(self.seeing).unwritten():
             memory = self.seeing.memory[name]
             if memory.size is None or memory.by_value or memory.instruction is None:
                 continue
             fresh.add(name)
-            if self._in_entry(memory):
+            if self.frame.in_entry(memory):
                 self.filling += self._fill(memory, None)
             else:
                 self.emitter.put_behind(memory.instruction.last, self._fill(memory, None))
@@ -387,10 +213,24 @@ class _Writer:
     def _fill(self, memory: Memory, at: Instruction | None) -> list[str]:
         emitter = self.emitter
         lines: list[str] = []
-        address = self._address(memory, lines)
+        address = self.frame.address(memory, lines)
         emitter.declare("teetotal_fresh", "void", f"{emitter.pointer_type}, i64")
         place = tail(at) if at is not None else ""
         return [*lines, f"  call void @teetotal_fresh({address}, i64 {memory.size}){place}"]
+
+    def _stay_inside(self, instruction: Instruction, told: Access) -> None:
+        """An access whose place in a private local only the running program knows: beyond it may lie another one."""
+        emitter, pointer = self.emitter, self.emitter.pointer_type
+        memory = self.seeing.memory.get(self.seeing.roots.get(told.pointer.value, ""))
+        if memory is None or memory.size is None or self.seeing.offsets[told.pointer.value] is not None:
+            return
+        lines: list[str] = []
+        address, begin = emitter.address(told.pointer, lines), self.frame.address(memory, lines)
+        size = self.module.layout.store_size(told.type)
+        emitter.declare("teetotal_stays_inside", "void", f"{pointer}, i64, {pointer}, i64")
+        given = f"{address}, i64 {size}, {begin}, i64 {memory.size}"
+        lines.append(f"  call void @teetotal_stays_inside({given}){tail(instruction)}")
+        emitter.put(instruction.first, lines)
 
     def _look(self, look: Look) -> None:
         emitter, pointer = self.emitter, self.emitter.pointer_type
@@ -407,15 +247,10 @@ class _Writer:
             lines.append(f"  call void @teetotal_look_at_own({address}, i64 {size}, i32 {int(look.half)}){place}")
         emitter.put(look.instruction.first, lines)
 
-    def _address(self, memory: Memory, lines: list[str]) -> str:
-        kind = self.seeing.types.of(memory.name)
-        assert kind is not None
-        return self.emitter.address(Operand(kind, "", memory.name), lines)
-
     def _begin(self) -> None:
         """Behind the locals with which the function begins."""
-        leading = self._leading()
-        lines = [*self.hooks.copies, *self.allocated, *self.entering, *self.filling]
+        leading = self.frame.leading()
+        lines = [*self.hooks.copies, *self.frame.allocated, *self.frame.entering, *self.filling]
         if not lines:
             return
         first = self.function.blocks[0].instructions[0]
@@ -423,11 +258,3 @@ class _Writer:
             self.emitter.behind[leading[-1].last] = [*lines, *self.emitter.behind.get(leading[-1].last, [])]
         else:
             self.emitter.before[first.first] = [*lines, *self.emitter.before.get(first.first, [])]
-
-
-def _first_place(block: Block) -> Instruction | None:
-    """The first instruction before which a call may stand."""
-    for instruction in block.instructions:
-        if instruction.opcode not in ("phi", "landingpad") and not instruction.is_debug:
-            return instruction
-    return None
