@@ -87,6 +87,9 @@ def copy_tree(chroot: Chroot, tree: Path = ROOT) -> None:
     pack = ["tar", "-C", str(tree), "-c", "--null", "-T", "-"]
     packed = subprocess.run(pack, input=names, capture_output=True, check=True)
     subprocess.run(["tar", "-C", str(target), "-x", "--no-same-owner"], input=packed.stdout, check=True)
+    if chroot.system.hardened:
+        wrap = ["sh", "packaging/as_ubuntu.sh", "/usr/local/bin", str(chroot.system.gcc[0])]
+        chroot.run(wrap, folder=TREE)
 
 
 def demo(room: Room) -> Result:
