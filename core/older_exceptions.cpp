@@ -17,7 +17,8 @@ Function* of_library(const char* name) {
 
 extern "C" {
 
-void teetotal_release_exception(void** pointer) __asm__("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
+[[gnu::weak]] void teetotal_release_exception(void** pointer) __asm__(
+    "_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
 void teetotal_release_exception(void** pointer) {
   using Release = void(void**);
   static Release* const part = of_library<Release>("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
@@ -25,7 +26,7 @@ void teetotal_release_exception(void** pointer) {
   (part != nullptr ? part : destructor)(pointer);
 }
 
-void teetotal_hold_exception(void** pointer) __asm__("_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv");
+[[gnu::weak]] void teetotal_hold_exception(void** pointer) __asm__("_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv");
 void teetotal_hold_exception(void** pointer) {
   using Part = void(void**);
   using Copy = void(void**, void* const*);

@@ -20,19 +20,21 @@ class Record:
 
     def add(self, system: str, stage: str, result: Result) -> None:
         self.kept.setdefault(system, {})[stage] = {**result._asdict(), "date": date.today().isoformat()}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(self.kept, indent=1, sort_keys=True))
+        self._write()
 
     def add_facts(self, system: str, facts: dict[str, str]) -> None:
         """What a system has: its C library, compilers and Python."""
         self.kept.setdefault(system, {})["facts"] = {**facts}
+        self._write()
+
+    def _write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(json.dumps(self.kept, indent=1, sort_keys=True))
 
     def take_over(self, other: Path) -> None:
         """The results of another machine (``--here``), where systems cannot be made or are not Debian's."""
         self.kept.update(json.loads(other.read_text()))
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(self.kept, indent=1, sort_keys=True))
+        self._write()
 
     def promote(self, systems: tuple[System, ...]) -> None:
         """Put the tables into the page, in the place of those that are there."""
