@@ -1,6 +1,6 @@
 #!/bin/sh
 # What someone does who has a wheel of teetotal and nothing else: installs it into a new environment, and uses every verb.
-#   sh packaging/try_wheel.sh PYTHON FOLDER-WITH-WHEELS
+#   [CC=clang-16 CXX=clang++-16] sh packaging/try_wheel.sh PYTHON FOLDER-WITH-WHEELS
 # examples/ must lie beside packaging/. A machine without a C compiler checks everything but C, and says what to install.
 set -eu
 python=$1 wheels=$(cd "$2" && pwd)

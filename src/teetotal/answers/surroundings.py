@@ -19,6 +19,7 @@ _ADVICE = {
 }
 _NEEDED = 1 << 16
 _OF_COMPILERS = (
+    ("tsan-distinguish-volatile", "the compiler is too old: it takes gcc 12 or clang 14, or newer; see --cc"),
     ("No space left on device", f"{_PLACE}: {_ADVICE[errno.ENOSPC]}"),
     ("Disk quota exceeded", f"{_PLACE}: {_ADVICE[errno.EDQUOT]}"),
     ("vfork: Resource temporarily unavailable", f"the system starts no more processes: {_MANY}"),
