@@ -144,11 +144,13 @@ dist: build
 	sh packaging/try_wheel.sh $(PYTHON) dist
 
 # The demo, the tests about compilers and C libraries, the wheels of dist/ and a sample of the battery on other systems, made
-# below build/portability; the tables of docs/reference/platforms.md. Root is needed. SYSTEMS="debian-13", WHOLE=--whole for all tests.
+# below build/portability; then containers, limits and processors, imitated here: the tables of docs/reference/platforms.md.
+# Root is needed. SYSTEMS="debian-13" for some of them, WHOLE=--whole for all tests.
 portability: build
 	test -d dist || $(MAKE) dist
 	PYTHONPATH=tests $(BIN)/python -m portability $(WHOLE) $(SYSTEMS); status=$$?; \
-	  PYTHONPATH=tests $(BIN)/python -m portability --promote; exit $$status
+	  PYTHONPATH=tests $(BIN)/python -m portability --promote; \
+	  $(BIN)/python packaging/environments.py --write || status=1; exit $$status
 
 docs: build
 	$(PIP) "mkdocs-material>=9"

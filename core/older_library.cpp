@@ -1,6 +1,6 @@
 // What the headers of newer C++ libraries call, and libstdc++ before gcc 11 lacks: with it, what was built with a newer
-// compiler runs beside an older library. Where the library has it too, this does the same, and nobody else sees ours.
-// It is declared by its linker name, since the headers declare it otherwise.
+// compiler runs beside an older library. Nobody else sees it. It is declared by its linker name, since the headers
+// declare it otherwise.
 #include <new>
 
 extern "C" {

@@ -201,7 +201,7 @@ const Saturation::Seen& Saturation::seen(Process p, Language k) {
       labels.insert(state.labels);
       failed |= state.failed;
     }
-    found = std::make_unique<Seen>(failed, std::vector(labels.begin(), labels.end()), Locations{});
+    found = std::make_unique<Seen>(Seen{failed, std::vector(labels.begin(), labels.end()), Locations{}});
     if (options_.forgetting) found->reads = still_read(p, k);
   }
   return *found;

@@ -202,10 +202,10 @@ void teetotal_look_at_own(const std::uint8_t* bytes, std::uint64_t size, int hal
 void teetotal_round(std::uint64_t base, int words, int ranges, ...) {
   Thread* self = process.current;
   if (self == nullptr || process.alone) return;
-  std::uint64_t hash = mix(base, TEETOTAL_PLACE);
+  std::uint64_t hash = teetotal::mix(base, TEETOTAL_PLACE);
   std::va_list given;
   va_start(given, ranges);
-  for (int i = 0; i < words; ++i) hash = mix(hash, va_arg(given, std::uint64_t) + 1);
+  for (int i = 0; i < words; ++i) hash = teetotal::mix(hash, va_arg(given, std::uint64_t) + 1);
   for (int i = 0; i < ranges; ++i) {
     const auto begin = va_arg(given, std::uintptr_t);
     hash = hash_range(hash, begin, begin + va_arg(given, std::uint64_t));

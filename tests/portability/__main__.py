@@ -3,7 +3,8 @@
 The systems are made below ``--folder`` by the first run, and kept. ``--whole`` runs all tests; ``--promote`` writes the
 tables of docs/reference/platforms.md from the results that are kept; ``--list`` says what there is to choose from;
 ``--dist FOLDER`` puts the wheels there, of the checkout or of ``--tree``, and does nothing else; ``--can`` says whether
-systems can be made here.
+systems can be made here. ``--here TITLE`` runs demo, tests and battery on this machine as it is, and ``--take FILE`` adds
+results that another machine has kept so.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from portability import wheels
+from portability import here, wheels
 from portability.chroots import CannotBeMade, Chroot, needs
 from portability.record import Record
 from portability.stages import ROOT, STAGES, Room, copy_tree, packages
@@ -28,6 +29,8 @@ def main() -> int:
     for flag in ("--whole", "--promote", "--list", "--can"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--dist", type=Path, metavar="FOLDER")
+    parser.add_argument("--here", metavar="TITLE")
+    parser.add_argument("--take", type=Path, metavar="FILE")
     parser.add_argument("--tree", type=Path, default=ROOT)
     chosen = parser.parse_args()
     unknown = set(chosen.systems) - {system.name for system in SYSTEMS}
@@ -35,6 +38,11 @@ def main() -> int:
         print("\n".join(f"{system.name}: {system.title}; {', '.join(system.compilers)}" for system in SYSTEMS))
         return 2 if unknown else 0
     record = Record(chosen.folder / "results.json")
+    if chosen.take is not None:
+        record.take_over(chosen.take)
+        return 0
+    if chosen.here is not None:
+        return 0 if here.tried(chosen.here, record) else 1
     if chosen.promote:
         record.promote(SYSTEMS)
         return 0
@@ -77,14 +85,8 @@ def _try(system: System, chosen: argparse.Namespace, record: Record) -> bool:
 
 
 def _facts(chroot: Chroot) -> dict[str, str]:
-    """What the system has, in its own words."""
-    script = {
-        "libc": "ldd --version | sed -n '1s/.* /glibc /p'",
-        "cc": "gcc -dumpfullversion | sed 's/^/gcc /'",
-        "clang": "clang --version 2>/dev/null | sed -n '1s/.*version \\([0-9.]*\\).*/clang \\1/p'",
-        "python": f"{chroot.system.python} --version",
-    }
-    return {name: chroot.run(["sh", "-c", command]).stdout.strip() for name, command in script.items()}
+    commands = here.facts(chroot.system.python)
+    return {name: chroot.run(["sh", "-c", command]).stdout.strip() for name, command in commands.items()}
 
 
 def _say(system: System, text: str) -> None:

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from portability.systems import BASIC, HARDENED, System
+from portability.systems import BASIC, System
 
 _OPEN = ("LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
 _PASSED_ON = ("PIP_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "http_proxy", "https_proxy", "no_proxy")
@@ -81,8 +81,6 @@ class Chroot:
             raise CannotBeMade(f"apt-get install: {done.stderr.strip().splitlines()[-1:]}")
         self._reach_the_network()  # the package of certificates has put its own in the place of this machine's
         self.run(["sh", "-c", f"id {USER} >/dev/null 2>&1 || useradd --create-home {USER}"])
-        if self.system.hardened and self.has(self.system.compilers[0]):
-            self._harden()
         known.write_text("\n".join(sorted(installed | set(missing))))
 
     def _reach_the_network(self) -> None:
@@ -92,26 +90,6 @@ class Chroot:
             if file.exists():
                 target.unlink(missing_ok=True)
                 shutil.copyfile(file, target)
-
-    def _harden(self) -> None:
-        """Wrappers in the place of the compilers, which add what Ubuntu's have built in."""
-        version = self.system.gcc[0]
-        for name, real in (("gcc", "gcc"), ("cc", "gcc"), ("g++", "g++"), ("c++", "g++")):
-            wrapper = self.root / "usr" / "local" / "bin" / name
-            wrapper.write_text(
-                f"""#!/bin/sh
-fortified= linked='{HARDENED["link"]}'
-for word in "$@"; do
-  case $word in
-    -O0) fortified= ;;
-    -O*) fortified='{HARDENED["optimised"]}' ;;
-    -c|-S|-E|-fsyntax-only) linked= ;;
-  esac
-done
-exec /usr/bin/{real}-{version} {HARDENED["compile"]} $fortified $linked "$@"
-"""
-            )
-            wrapper.chmod(0o755)
 
     def run(
         self,

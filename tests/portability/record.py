@@ -20,13 +20,21 @@ class Record:
 
     def add(self, system: str, stage: str, result: Result) -> None:
         self.kept.setdefault(system, {})[stage] = {**result._asdict(), "date": date.today().isoformat()}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(self.kept, indent=1, sort_keys=True))
+        self._write()
 
     def add_facts(self, system: str, facts: dict[str, str]) -> None:
         """What a system has: its C library, compilers and Python."""
         self.kept.setdefault(system, {})["facts"] = {**facts}
+        self._write()
+
+    def _write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(json.dumps(self.kept, indent=1, sort_keys=True))
+
+    def take_over(self, other: Path) -> None:
+        """The results of another machine (``--here``), where systems cannot be made or are not Debian's."""
+        self.kept.update(json.loads(other.read_text()))
+        self._write()
 
     def promote(self, systems: tuple[System, ...]) -> None:
         """Put the tables into the page, in the place of those that are there."""
@@ -36,8 +44,13 @@ class Record:
             page = marked.sub(lambda found, table=table: f"{found[1]}{table}{found[2]}", page)  # type: ignore[misc]
         PAGE.write_text(page)
 
-    def _of(self, system: System, stage: str) -> dict[str, object]:
-        return self.kept.get(system.name, {}).get(stage, {})
+    def _titles(self, systems: tuple[System, ...]) -> dict[str, str]:
+        """Systems that were made, and other machines under the titles that they were given."""
+        made = {system.name: system.title for system in systems}
+        return {**made, **{name: name for name in sorted(self.kept) if name not in made}}
+
+    def _of(self, system: str, stage: str) -> dict[str, object]:
+        return self.kept.get(system, {}).get(stage, {})
 
     def _systems(self, systems: tuple[System, ...]) -> str:
         lines = [
@@ -45,7 +58,7 @@ class Record:
             "|---|---|---|---|---|---|---|",
         ]
         differs = []
-        for system in systems:
+        for system, title in self._titles(systems).items():
             facts = self._of(system, "facts")
             stages = {name: self._of(system, name) for name in ("demo", "builds", "tests", "wheel")}
             if not any(stages.values()):
@@ -53,17 +66,17 @@ class Record:
             when = max(str(stage.get("date", "")) for stage in stages.values())
             has = ", ".join(str(facts[name]) for name in ("libc", "cc", "clang", "python") if facts.get(name))
             said = [str(stage.get("summary", "–")) for stage in stages.values()]
-            lines.append(f"| {system.title} | {has} | {' | '.join(said)} | {when} |")
+            lines.append(f"| {title} | {has} | {' | '.join(said)} | {when} |")
             for name, stage in stages.items():
                 details = stage.get("details", [])
                 assert isinstance(details, list)
-                differs += [f"- {system.title}, {name}: `{detail}`" for detail in details]
+                differs += [f"- {title}, {name}: `{detail}`" for detail in details]
         return "\n".join(lines + (["", "What fails:", "", *differs] if differs else [])) + "\n"
 
     def _compilers(self, systems: tuple[System, ...]) -> str:
         lines = ["| compiler | on | seen | named | robust or safe | wrong |", "|---|---|---|---|---|---|"]
         wrong = []
-        for system in systems:
+        for system, title in self._titles(systems).items():
             stage = self._of(system, "battery")
             for row in filter(None, str(stage.get("summary", "")).split("; ")):
                 compiler, _, counted = row.partition(" ")
@@ -71,9 +84,9 @@ class Record:
                 proved = words.get("robust", 0) + words.get("safe", 0)
                 known = sum(words.get(word, 0) for word in ("seen", "named", "robust", "safe", "wrong", "not tried"))
                 seen = words.get("seen", 0) + sum(words.values()) - known  # a failure that is there, by its name
-                cells = (compiler.replace("-", " "), system.title, seen, words.get("named", 0), proved)
+                cells = (compiler.replace("-", " "), title, seen, words.get("named", 0), proved)
                 lines.append(f"| {' | '.join(str(cell) for cell in cells)} | {words.get('wrong', 0)} |")
             details = stage.get("details", [])
             assert isinstance(details, list)
-            wrong += [f"- {system.title}: `{detail}`" for detail in details]
+            wrong += [f"- {title}: `{detail}`" for detail in details]
         return "\n".join(lines + (["", "Wrong:", "", *wrong] if wrong else [])) + "\n"

@@ -38,7 +38,7 @@ echo "deb-src {mirror} bookworm main" >/etc/apt/sources.list.d/python.list
 apt-get update -qq
 apt-get source -qq --download-only {python}
 rm /etc/apt/sources.list.d/python.list
-tar xf {python}_*.orig.tar.xz
+tar xf {python}_*.orig.tar.?z
 cd Python-*/
 ./configure --quiet --prefix=/usr/local
 make -s -j"$(nproc)"
@@ -87,6 +87,9 @@ def copy_tree(chroot: Chroot, tree: Path = ROOT) -> None:
     pack = ["tar", "-C", str(tree), "-c", "--null", "-T", "-"]
     packed = subprocess.run(pack, input=names, capture_output=True, check=True)
     subprocess.run(["tar", "-C", str(target), "-x", "--no-same-owner"], input=packed.stdout, check=True)
+    if chroot.system.hardened:
+        wrap = ["sh", "packaging/as_ubuntu.sh", "/usr/local/bin", str(chroot.system.gcc[0])]
+        chroot.run(wrap, folder=TREE)
 
 
 def demo(room: Room) -> Result:
@@ -100,14 +103,17 @@ def tests(room: Room) -> Result:
     if room.whole:
         script = f"make build PYTHON={room.chroot.system.python} && set -- && "
     good = room.sh("tests", script + '.venv/bin/python -m pytest -n 2 --dist worksteal -rfE --tb=short "$@"')
-    text = room.log("tests").read_text(errors="replace")
-    counted = re.search(r"^(?=.*\d+ passed).*$", text, re.MULTILINE)
-    if counted is None:
-        return Result(False, "**none ran**", _tail(room.log("tests")))
-    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", counted[0])}
+    return counted(good, room.log("tests").read_text(errors="replace"))
+
+
+def counted(good: bool, text: str) -> Result:
+    """What pytest printed."""
+    line = re.search(r"^(?=.*\d+ passed).*$", text, re.MULTILINE)
+    if line is None:
+        return Result(False, "**none ran**", tuple(text.strip().splitlines()[-6:]))
+    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", line[0])}
     summary = ", ".join(f"{number:,} {word}" for word, number in counts.items())
-    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
-    return Result(good, summary, tuple(failed))
+    return Result(good, summary, tuple(re.findall(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)))
 
 
 def wheel(room: Room) -> Result:
@@ -152,22 +158,28 @@ sh packaging/builds.sh g++
 
 
 def battery(room: Room) -> Result:
-    """One line for each compiler, as JSON: what the battery's own ``--tally`` prints."""
-    rows, details = [], []
+    """A sample with each compiler, as far as it can be had in ten minutes for each."""
+    said = {}
     for compiler in room.chroot.system.compilers:
         family = compiler.partition("-")[0]
-        names = {"gcc": ("gcc", "g++", "cc", "c++"), "clang": ("clang", "clang++", "cc", "c++")}[family]
         links = []
-        for name in names:
+        for name in (family, f"{family.replace('gcc', 'g')}++", "cc", "c++"):
             real = compiler.replace(family, f"{family.replace('gcc', 'g')}++") if "++" in name else compiler
             links.append(f"ln -sf /usr/bin/{real} build/only/{compiler}/{name}")
-        seconds = 100_000 if room.whole else 600
         script = f"mkdir -p build/only/{compiler}; {'; '.join(links)}; export PATH=$PWD/build/only/{compiler}:$PATH; "
-        script += f"PYTHONPATH=tests .venv/bin/python -m battery --sample --tally --seconds {seconds} -- -{family}$"
+        script += f"PYTHONPATH=tests .venv/bin/python -m battery --sample --tally --seconds 600 -- -{family}$"
         room.sh(f"battery-{compiler}", script)
-        found = re.findall(r"^\{.*\}$", room.log(f"battery-{compiler}").read_text(errors="replace"), re.MULTILINE)
+        said[compiler] = room.log(f"battery-{compiler}").read_text(errors="replace")
+    return tallied(said)
+
+
+def tallied(said: dict[str, str]) -> Result:
+    """By compiler, what the battery's ``--tally`` printed: a line of JSON at the end."""
+    rows, details = [], []
+    for compiler, text in said.items():
+        found = re.findall(r"^\{.*\}$", text, re.MULTILINE)
         if not found:
-            details += [f"{compiler}: {line}" for line in _tail(room.log(f"battery-{compiler}"))]
+            details += [f"{compiler}: {line}" for line in text.strip().splitlines()[-6:]]
             continue
         tally = json.loads(found[-1])
         rows.append(f"{compiler} " + json.dumps(tally["words"]))

@@ -1,7 +1,7 @@
 """The systems on which teetotal is tried: a release of Debian each, with its compilers and its Python.
 
-What a distribution compiles with (``hardened``) is laid over a release as wrappers of its compilers, since some compilers
-have such flags built in: ``_FORTIFY_SOURCE`` is defined where the user defines nothing, unless nothing is optimised.
+What a distribution compiles with (``hardened``) is laid over a release as wrappers of its compilers
+(packaging/as_ubuntu.sh), since Ubuntu's have such flags built in.
 """
 
 from __future__ import annotations
@@ -38,12 +38,6 @@ FOR_PYTHON = ("libffi-dev", "libssl-dev", "xz-utils", "zlib1g-dev")
 """What it takes to compile Python itself, where the release has none that is new enough."""
 COMPARED = ("binutils", "clang", "file", "patch", "spin")
 """What the tests compare with besides, and any machine of a developer has."""
-
-HARDENED = {
-    "compile": "-fstack-protector-strong -fstack-clash-protection -fcf-protection=full -fPIE",
-    "optimised": "-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS",
-    "link": "-Wl,-z,now -Wl,--as-needed",
-}
 
 SYSTEMS = (
     System("debian-11", "bullseye", "Debian 11", "python3.11", (10,), (16,), wheel_only=True),

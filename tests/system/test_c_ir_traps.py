@@ -105,6 +105,16 @@ THROUGH = {
         "put(&x)",
         "x",
     ),
+    "assembly in another syntax": (
+        "int x, y;",
+        'asm volatile(".intel_syntax noprefix; mov dword ptr [rdi], 1; .att_syntax prefix" :: "D"(&x) : "memory")',
+        "x",
+    ),
+    "assembly with words for the assembler": (
+        "int x, y;",
+        'asm volatile(".if 1\\n movl $1, %0\\n .endif\\n .rept 1\\n nop\\n .endr" : "=m"(x))',
+        "x",
+    ),
     "a naked function": (
         "int x, y; __attribute__((naked)) static void put(int *p) { asm(\"movl $1, (%rdi); ret\"); }",
         "put(&x)",
@@ -304,6 +314,10 @@ NAMED = {
         "__m128i m = _mm_set1_epi32(-1); _mm_maskmoveu_si128(m, m, x); }",
         "_mm_maskmoveu_si128",
     ),
+    "a system call of another kind": (
+        'static void put(void) { asm volatile("int $0x80" :: "a"(20) : "memory"); }',
+        "int $0x80",
+    ),
     "a hook of its own": ("int x; void __tsan_write4(void *p) {} static void put(void) { x = 1; }", "__tsan_write4"),
 }  # fmt: skip
 
@@ -385,3 +399,19 @@ def test_a_private_array_has_bounds(tmp_path: Path, access: str) -> None:
     assert "crash" in kinds(answer)
     assert any("beyond a local variable" in violation.message for violation in answer.violations)
     assert "crash" not in kinds(checked(tmp_path, BOUNDS.replace("ACCESS", access.replace("where", "(where & 3)"))))
+
+
+MACROS = {
+    "that a race detector is there": "#if defined __SANITIZE_THREAD__ || __has_feature(thread_sanitizer)",
+    "that nothing is optimised": "#ifndef __OPTIMIZE__",
+}
+
+
+@pytest.mark.parametrize("name", MACROS)
+def test_what_is_explored_is_the_program_that_is_built(tmp_path: Path, name: str) -> None:
+    """Another one was, whose fences are there where nobody builds them."""
+    fence = f"\n{MACROS[name]}\n__atomic_thread_fence(__ATOMIC_SEQ_CST);\n#endif\n"
+    text = "int x, y; static void *f(void *p) { x = 1; FENCE return (void *)(long)y; }"
+    text += "static void *g(void *p) { y = 1; FENCE return (void *)(long)x; } RUN(f, g)"
+    answer = checked(tmp_path, text.replace("FENCE", fence), flags=("-O2",))
+    assert answer.models["tso"].robust is False

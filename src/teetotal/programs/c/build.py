@@ -115,7 +115,7 @@ def preprocessed(source: Source, file: str) -> Preprocessed:
     with scratch_folder() as directory:
         rule = Path(directory) / "rule"
         listing = ["-E", "-dM", "-MMD", "-MT", "x", "-MF", str(rule)]
-        macros = run([*compiler_for(file, source.compiler), *INSTRUMENTED, *flags, *listing, path_of(file)], file)
+        macros = run([*_front(source, file, flags), *listing, path_of(file)], file)
         words = re.findall(r"(?:\\[ #]|[^\s])+", rule.read_text(errors="replace").replace("\\\n", " "))
     names = [re.sub(r"\\([ #])", r"\1", word).replace("$$", "$") for word in words[1:]]  # make's own spelling
     return Preprocessed([name for name in names if os.path.abspath(name) != os.path.abspath(file)], macros)
@@ -124,7 +124,17 @@ def preprocessed(source: Source, file: str) -> Preprocessed:
 def expanded(source: Source, file: str) -> str:
     """What the preprocessor makes of it."""
     flags = split_flags(source.flags).compile
-    return run([*compiler_for(file, source.compiler), *INSTRUMENTED, *flags, "-E", path_of(file)], file)
+    return run([*_front(source, file, flags), "-E", path_of(file)], file)
+
+
+def _front(source: Source, file: str, flags: list[str]) -> list[str]:
+    """The compiler, as it reads a source that is explored."""
+    compiler = compiler_for(file, source.compiler)
+    if not sees_through_ir():
+        return [*compiler, *INSTRUMENTED, *flags]
+    from teetotal.programs.c.ir.building import front
+
+    return front(compiler, flags, source.flags)
 
 
 @contextmanager
@@ -178,10 +188,13 @@ def build(source: Source, directory: Path) -> Path:
         wanted = ["-xassembler-with-cpp", "-E"] if handmade else ["-S", *_plain_assembly(compiler)]
         compile_ = [*compiler, *options, *wanted, path_of(file), "-o", str(assembly)]
         through_ir = sees_through_ir() and not handmade
+        assembler: list[str] = []
         if through_ir:
             from teetotal.programs.c.ir.building import assembly_of, clang_for
 
-            seen = assembly_of(file, compiler, flags, directory / str(len(objects)))
+            seen = assembly_of(file, compiler, flags, source.flags, directory / str(len(objects)))
+            if seen.verbatim and not is_clang(compiler):  # what was written for GNU's assembler is for that
+                assembler.append("-fno-integrated-as")
             compiler = clang_for(compiler)
             assembly.write_text(seen.assembly, errors="surrogateescape")
             hidden.extend(seen.unseen)
@@ -199,7 +212,7 @@ def build(source: Source, directory: Path) -> Path:
             assembly.write_text(text, errors="surrogateescape")
             ours = is_clang(compiler) and not (handmade or assembler_flags)
             if not (ours and _by_gnu(text, assembly, output)):
-                run([*compiler, *assembler_flags, "-c", str(assembly), "-o", str(output)], file)
+                run([*compiler, *assembler, *assembler_flags, "-c", str(assembly), "-o", str(output)], file)
             return output.read_bytes()
 
         compiled = _HIDDEN_MAIN.sub("", assembly.read_text(errors="surrogateescape"))

@@ -23,12 +23,24 @@ from teetotal.programs.c.ir.seeing import called
 from teetotal.programs.c.ir.writing import is_naked, write
 
 FIRST = (
-    "-O1", "-Xclang", "-disable-llvm-passes", "-U__OPTIMIZE__", "-D__NO_INLINE__=1", "-g", "-fPIC", "-fno-builtin",
-    "-fno-omit-frame-pointer", "-fcf-protection=none", "-fno-addrsig", "-Wno-macro-redefined", "-D_GLIBCXX_TSAN=1",
+    "-O1", "-Xclang", "-disable-llvm-passes", "-g", "-fPIC", "-fno-builtin", "-fno-omit-frame-pointer",
+    "-fcf-protection=none", "-fno-addrsig", "-Wno-macro-redefined", "-D_GLIBCXX_TSAN=1",
 )  # fmt: skip
-"""For the first stage. Macros are those of ``-O0``: what a header makes of ``__OPTIMIZE__`` is another program. libstdc++
-looks at the two counts of a shared pointer one by one, as for the compiler's own race detector, and not at both at once."""
+"""For the first stage. libstdc++ looks at the two counts of a shared pointer one by one, as for the compiler's own race
+detector, and not at both at once."""
+_MACROS = {
+    "": ("-U__OPTIMIZE__", "-D__NO_INLINE__=1"),
+    "-O0": ("-U__OPTIMIZE__", "-D__NO_INLINE__=1"),
+    "-Os": ("-D__OPTIMIZE_SIZE__=1",),
+    "-Oz": ("-D__OPTIMIZE_SIZE__=1",),
+    "-Ofast": ("-D__FAST_MATH__=1", "-D__FINITE_MATH_ONLY__=1"),
+}
+"""What a program can see of how much the user wants it optimised: what headers make of that is another program."""
 LAST = ("-O0", "-fPIC", "-fno-addrsig", "-Wno-override-module", "-Qunused-arguments")
+_VERBATIM = "-fno-integrated-as"
+"""The program's own assembly stays as it is written: clang would print what it has made of it. But in Intel's syntax it
+only says so where it has."""
+_INTEL = " inteldialect "
 _MAY_BE_IN_REGISTER = re.compile(r"[^*=+&~mo{}<>V]")
 _ONLY_GCC = ("-fcoroutines",)
 """What clang does without being asked."""
@@ -37,13 +49,15 @@ _COROUTINE = "@llvm.coro.begin"
 
 class Seen(NamedTuple):
     """``functions`` are those of the IR: others are assembly that somebody wrote. ``unseen`` lists what has no hook,
-    ``relied_on`` functions that must be the C library's own; ``addresses``: some may be treated as numbers."""
+    ``relied_on`` functions that must be the C library's own; ``addresses``: some may be treated as numbers;
+    ``verbatim``: assembly is as it was written."""
 
     assembly: str
     functions: frozenset[str]
     unseen: list[str]
     relied_on: set[str]
     addresses: bool
+    verbatim: bool
 
 
 def clang_for(compiler: Sequence[str]) -> list[str]:
@@ -63,12 +77,19 @@ def _standard(compiler: Sequence[str], flags: Sequence[str]) -> list[str]:
     return ["-std=gnu++17"] if "++" in clang_for(compiler)[0] else []
 
 
-def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], stem: Path) -> Seen:
+def front(compiler: Sequence[str], flags: Sequence[str], given: Sequence[str]) -> list[str]:
+    """The command of the first stage. ``given``: all that the user wants, of which ``flags`` are for the compiler."""
+    levels = [flag for flag in given if flag.startswith("-O")]
+    macros = _MACROS.get(levels[-1] if levels else "", ())
+    kept = [flag for flag in flags if flag not in _ONLY_GCC]
+    return [*clang_for(compiler), *FIRST, *macros, *_standard(compiler, flags), *kept]
+
+
+def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], given: Sequence[str], stem: Path) -> Seen:
     """``stem``: where files may be written, each with a suffix of its own."""
     clang = clang_for(compiler)
-    flags = [*_standard(compiler, flags), *(flag for flag in flags if flag not in _ONLY_GCC)]
     first, rewritten, last = (stem.with_suffix(suffix) for suffix in (".ll", ".hooks.ll", ".s"))
-    run([*clang, *FIRST, *flags, "-S", "-emit-llvm", path_of(file), "-o", str(first)], file)
+    run([*front(compiler, flags, given), "-S", "-emit-llvm", path_of(file), "-o", str(first)], file)
     text = first.read_text(errors="surrogateescape")
     if _COROUTINE in text:
         run([*clang, "-O0", "-Wno-override-module", "-S", "-emit-llvm", str(first), "-o", str(first)], file)
@@ -76,7 +97,8 @@ def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], stem: 
     module = Module(text)
     written = write(module)
     rewritten.write_text(written.text, errors="surrogateescape")
-    run([*clang, *LAST, "-S", str(rewritten), "-o", str(last)], file)
+    verbatim = _INTEL not in text
+    run([*clang, *LAST, *([_VERBATIM] if verbatim else []), "-S", str(rewritten), "-o", str(last)], file)
     unseen = [said for one in written.unseen for said in names.of_unseen(module, one, file)]
     functions = frozenset(
         one.name.removeprefix("\\01")
@@ -89,6 +111,7 @@ def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], stem: 
         list(dict.fromkeys(unseen)),
         written.relied_on,
         "@teetotal_address" in written.text,
+        verbatim,
     )
 
 

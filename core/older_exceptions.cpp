@@ -1,7 +1,7 @@
-// As core/older_library.cpp, for what the runtime alone uses. The headers of gcc 11 and later have std::exception_ptr's
-// copies and destructor inline, which call two functions that older libraries lack; those have the whole of both. In
-// either case it is the library's own functions that are called, and never the copies that the compiler made of them
-// here.
+// As older_library.cpp. The headers of gcc 11 and later have std::exception_ptr's copies and destructor inline, which
+// call two functions that older libraries lack; those have the whole of both. In either case it is the library's own
+// functions that are called, and never the copies that the compiler made of them here. The explorer shows them to what
+// it loads.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -17,7 +17,7 @@ Function* of_library(const char* name) {
 
 extern "C" {
 
-[[gnu::visibility("hidden")]] void teetotal_release_exception(void** pointer) __asm__(
+[[gnu::weak]] void teetotal_release_exception(void** pointer) __asm__(
     "_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
 void teetotal_release_exception(void** pointer) {
   using Release = void(void**);
@@ -26,8 +26,7 @@ void teetotal_release_exception(void** pointer) {
   (part != nullptr ? part : destructor)(pointer);
 }
 
-[[gnu::visibility("hidden")]] void teetotal_hold_exception(void** pointer) __asm__(
-    "_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv");
+[[gnu::weak]] void teetotal_hold_exception(void** pointer) __asm__("_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv");
 void teetotal_hold_exception(void** pointer) {
   using Part = void(void**);
   using Copy = void(void**, void* const*);
