@@ -193,6 +193,20 @@ void __tsan_ignore_thread_end() {}
 void __tsan_acquire(void*) {}
 void __tsan_release(void*) {}
 
+// What libraries tell a race detector of locks of their own (a bit of std::atomic<std::shared_ptr> of libstdc++ 13 and
+// newer, for instance). The accesses that such a lock is made of are seen themselves, so that nothing is to be believed
+// here.
+void __tsan_mutex_create(void*, unsigned) {}
+void __tsan_mutex_destroy(void*, unsigned) {}
+void __tsan_mutex_pre_lock(void*, unsigned) {}
+void __tsan_mutex_post_lock(void*, unsigned, int) {}
+int __tsan_mutex_pre_unlock(void*, unsigned) { return 0; }
+void __tsan_mutex_post_unlock(void*, unsigned) {}
+void __tsan_mutex_pre_signal(void*, unsigned) {}
+void __tsan_mutex_post_signal(void*, unsigned) {}
+void __tsan_mutex_pre_divert(void*, unsigned) {}
+void __tsan_mutex_post_divert(void*, unsigned) {}
+
 #define ACCESS(name, kind, bytes, tag, plain) \
   void __tsan_##name##bytes(void* address) { access(kind, address, tag, TEETOTAL_PLACE, plain); }
 #define ACCESSES(prefix, plain)                          \

@@ -117,6 +117,18 @@ HOOK __tsan_ignore_thread_end() {}
 HOOK __tsan_acquire(void*) {}
 HOOK __tsan_release(void*) {}
 
+// What libraries tell of locks of their own: the accesses that these are made of are recorded themselves.
+HOOK __tsan_mutex_create(void*, unsigned) {}
+HOOK __tsan_mutex_destroy(void*, unsigned) {}
+HOOK __tsan_mutex_pre_lock(void*, unsigned) {}
+HOOK __tsan_mutex_post_lock(void*, unsigned, int) {}
+TEETOTAL_EXPORT int __tsan_mutex_pre_unlock(void*, unsigned) { return 0; }
+HOOK __tsan_mutex_post_unlock(void*, unsigned) {}
+HOOK __tsan_mutex_pre_signal(void*, unsigned) {}
+HOOK __tsan_mutex_post_signal(void*, unsigned) {}
+HOOK __tsan_mutex_pre_divert(void*, unsigned) {}
+HOOK __tsan_mutex_post_divert(void*, unsigned) {}
+
 #define OF_SIZE(prefix, bytes)                                                                 \
   HOOK __tsan_##prefix##read##bytes(void* address) { read(address, bytes, TEETOTAL_PLACE); }   \
   HOOK __tsan_##prefix##write##bytes(void* address) { write(address, bytes, TEETOTAL_PLACE); } \

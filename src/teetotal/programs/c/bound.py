@@ -21,7 +21,7 @@ from teetotal.programs.c.live_table import nobody_waits
 from teetotal.programs.c.machine import REGISTERS, Instruction
 
 _HOOK = re.compile(r"__tsan_|teetotal_copy_|teetotal_look_at_guard")
-_RETURNS = re.compile(r"__tsan_atomic|teetotal_look_at_guard")
+_RETURNS = re.compile(r"__tsan_atomic|__tsan_mutex_pre_unlock|teetotal_look_at_guard")
 _LOST = tuple(REGISTERS.index(name) for name in ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"))
 _RESULTS = 1 | 1 << REGISTERS.index("rdx")
 _VECTORS = len(REGISTERS)
