@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,12 +13,14 @@ import msgspec
 import pytest
 
 from c_checks import HEAD, run
+from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
 from teetotal.engines.runtime.findings import Findings
 from teetotal.engines.runtime.messages import AnyMessage, End, Restart
+from teetotal.programs.c import build
 from teetotal.programs.c.build import Source
 from teetotal.programs.c.compilers import CompileError
 
@@ -219,6 +222,20 @@ def test_what_was_told_before_a_restart_is_forgotten(tmp_path: Path) -> None:
     findings.take(Restart(), None)
     assert found
     assert (findings.violations["sc"], findings.notes, findings.undecided) == ([], [], False)
+
+
+@pytest.mark.parametrize(
+    ("said", "old"), [("glibc 2.31", "2.31"), ("glibc 2.34", None), ("glibc 2.43", None), ("", None)]
+)
+def test_a_c_library_that_is_too_old_is_refused_before_anything_is_run(
+    said: str, old: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The explorer hung there."""
+    monkeypatch.setattr(os, "confstr", lambda name: said)
+    assert build.old_c_library() == old
+    if old is not None:
+        with pytest.raises(TeetotalError, match=r"glibc 2\.34 or newer .* and this is glibc 2\.31"):
+            build.installed("teetotal-runtime")
 
 
 def test_no_compiler(tmp_path: Path) -> None:

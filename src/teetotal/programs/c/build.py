@@ -51,6 +51,7 @@ runtime/memory/addresses.hpp."""
 ASSERTIONS = "assertions"
 """Beside the object: where in it the list of what decides assertions begins, and its size, for
 runtime/telling/assertions.hpp."""
+OLDEST_C_LIBRARY = (2, 34)
 RECORDER = "teetotal-record"
 """The library that programs to be recorded are linked with."""
 ROUNDS = "rounds"
@@ -387,7 +388,22 @@ def installed(name: str) -> Path:
             f"this installation cannot run C programs: that needs Linux on x86-64, and this is {platform.system()} on"
             f" {platform.machine()}; litmus tests, Python and Promela programs, histories and traces need neither"
         )
+    if (version := old_c_library()) is not None:
+        raise TeetotalError(
+            f"C programs are explored with glibc {OLDEST_C_LIBRARY[0]}.{OLDEST_C_LIBRARY[1]} or newer (Debian 12, Ubuntu 22.04, RHEL 9),"
+            f" and this is glibc {version}; litmus tests, Python and Promela programs, histories and traces need no more"
+        )
     return path
+
+
+def old_c_library() -> str | None:
+    """The version of a C library that is too old. There threads and the dynamic linker are libraries of their own, which
+    call each other's functions, and so the explorer's, while that asks them for theirs."""
+    name = "CS_GNU_LIBC_VERSION"
+    said = (os.confstr(name) or "") if name in os.confstr_names else ""
+    version = said.removeprefix("glibc ")
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    return version if len(numbers) == 2 and numbers < OLDEST_C_LIBRARY else None
 
 
 def commands_for_linking(source: Source, directory: Path) -> Iterator[list[str]]:
