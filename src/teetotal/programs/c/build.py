@@ -389,9 +389,10 @@ def installed(name: str) -> Path:
             f" {platform.machine()}; litmus tests, Python and Promela programs, histories and traces need neither"
         )
     if (version := old_c_library()) is not None:
+        wanted = ".".join(map(str, OLDEST_C_LIBRARY))
         raise TeetotalError(
-            f"C programs are explored with glibc {OLDEST_C_LIBRARY[0]}.{OLDEST_C_LIBRARY[1]} or newer (Debian 12, Ubuntu 22.04, RHEL 9),"
-            f" and this is glibc {version}; litmus tests, Python and Promela programs, histories and traces need no more"
+            f"C programs are explored with glibc {wanted} or newer (Debian 12, Ubuntu 22.04, RHEL 9), and this is glibc"
+            f" {version}; litmus tests, Python and Promela programs, histories and traces need no more"
         )
     return path
 
