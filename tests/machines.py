@@ -167,7 +167,9 @@ def namespaces(value: str) -> None:
     begun, done = os.pipe(), os.pipe()
     parent = os.getpid()
     if os.fork() == 0:  # who maps all users has to be outside
-        os.read(begun[0], 1)
+        os.close(begun[1])
+        if not os.read(begun[0], 1):  # no name space could be made
+            os._exit(1)
         for name in ("uid_map", "gid_map"):
             _write(f"/proc/{parent}/{name}", "0 0 4294967295")
         os.write(done[1], b".")

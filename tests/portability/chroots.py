@@ -20,11 +20,16 @@ _PASSED_ON = ("PIP_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "http_prox
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _INSIDE = """
 set -e
+mount --rbind "$0" "$0"
 for folder in proc dev sys; do mount --rbind /$folder "$0/$folder"; done
 mount -t proc proc "$0/proc"
 mount -t tmpfs tmpfs "$0/tmp"
 if [ -n "$OLD_SYSTEM" ]; then mkdir -p "$0/old"; mount --rbind "$OLD_SYSTEM" "$0/old"; fi
-exec chroot "$0" "$@"
+cd "$0"
+mkdir -p .outside
+pivot_root . .outside
+umount -l /.outside
+exec "$@"
 """
 USER = "tester"
 """An ordinary user of each system."""
