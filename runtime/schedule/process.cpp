@@ -100,8 +100,8 @@ void fail(Thread& self, Failure failure, std::string message, std::uintptr_t pla
   self.failure = failure;
   self.failed_step = process.step;
   {
-    const Lasting lasting;  // no snapshot has a thread that failed
-    self.message = std::move(message);
+    const Lasting lasting;         // no snapshot has a thread that failed
+    self.message.assign(message);  // anew: what is given may lie where a snapshot is put back
   }
   self.failed_at = callers.empty() ? place : callers.teller(place, __builtin_frame_address(0));
   stop(self, State::stopped);

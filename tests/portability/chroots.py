@@ -23,7 +23,6 @@ set -e
 mount --rbind "$0" "$0"
 for folder in proc dev sys; do mount --rbind /$folder "$0/$folder"; done
 mount -t proc proc "$0/proc"
-mount -t tmpfs tmpfs "$0/tmp"
 if [ -n "$OLD_SYSTEM" ]; then mkdir -p "$0/old"; mount --rbind "$OLD_SYSTEM" "$0/old"; fi
 cd "$0"
 mkdir -p .outside

@@ -20,7 +20,7 @@ from portability.chroots import USER, Chroot, mirror
 from portability.systems import BASIC, COMPARED, FOR_PYTHON, System
 
 ROOT = Path(__file__).resolve().parents[2]
-TREE = "/root/teetotal"
+TREE = "/srv/teetotal"
 _CONCERNED = (
     "tests/system/test_c_*.py", "tests/golden/test_c_*.py", "tests/property/test_c_*.py", "tests/unit/test_c_*.py",
     "tests/golden/test_imports_table.py", "tests/golden/test_docs.py", "tests/system/test_fence_c.py",

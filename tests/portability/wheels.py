@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from portability.chroots import Chroot
-from portability.stages import Room, copy_tree
+from portability.stages import TREE, Room, copy_tree
 from portability.systems import BASIC, SYSTEMS
 
 COMPILER = "12"
@@ -52,7 +52,7 @@ def build(folder: Path, tree: Path, target: Path) -> list[Path]:
         script = _SCRIPT.replace("@", COMPILER).replace("PYTHON", chroot.system.python)
         if not room.sh("dist", script, old=old):
             raise SystemExit(f"no wheel was built in {name}: see {room.log('dist')}")
-        for wheel in (chroot.root / "root" / "teetotal" / "build" / "repaired").glob("*.whl"):
+        for wheel in (chroot.root / TREE.lstrip("/") / "build" / "repaired").glob("*.whl"):
             (target / wheel.name).write_bytes(wheel.read_bytes())
             made.append(target / wheel.name)
     return made

@@ -68,4 +68,4 @@ def test_a_copy_of_a_tree_leaves_out_what_git_does_not_know(tmp_path: Path, monk
     chroot = Chroot(SYSTEMS[0], tmp_path)
     monkeypatch.setattr(chroot, "run", lambda *arguments, **more: None)
     stages.copy_tree(chroot, tree)
-    assert (chroot.root / "root" / "teetotal" / "src" / "file.py").read_text() == "x\n"
+    assert (chroot.root / stages.TREE.lstrip("/") / "src" / "file.py").read_text() == "x\n"

@@ -20,6 +20,7 @@ _ADVICE = {
 _NEEDED = 1 << 16
 _OF_COMPILERS = (
     ("tsan-distinguish-volatile", "the compiler is too old: it takes gcc 12 or clang 14, or newer; see --cc"),
+    ("posix_spawn: Operation not permitted", "the system starts no process: its filter refuses the system call clone3"),
     ("No space left on device", f"{_PLACE}: {_ADVICE[errno.ENOSPC]}"),
     ("Disk quota exceeded", f"{_PLACE}: {_ADVICE[errno.EDQUOT]}"),
     ("vfork: Resource temporarily unavailable", f"the system starts no more processes: {_MANY}"),

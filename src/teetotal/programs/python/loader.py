@@ -157,7 +157,9 @@ def _source(path: Path) -> str:
         encoding, _ = tokenize.detect_encoding(content.readline)
         return io.TextIOWrapper(io.BytesIO(content.getvalue()), encoding).read()
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise ParseError("not a Python file: its bytes are not text", Location(str(path), 1)) from error
+        data = content.getvalue()
+        why = "it has null bytes" if b"\0" in data and data.isascii() else "its bytes are not text"
+        raise ParseError(f"not a Python file: {why}", Location(str(path), 1)) from error
 
 
 def _execute(path: Path, text: str) -> ModuleType:
