@@ -47,7 +47,7 @@ def _output(command: list[str]) -> tuple[bool, str]:
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env={**os.environ, "PATH": path, "PYTHONPATH": "tests"},
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "tests")},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

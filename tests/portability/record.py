@@ -14,27 +14,31 @@ PAGE = ROOT / "docs" / "reference" / "platforms.md"
 
 
 class Record:
+    """``kept``: by system and stage. Several runs may write to one file."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.kept: dict[str, dict[str, dict[str, object]]] = json.loads(path.read_text()) if path.exists() else {}
+        self.kept: dict[str, dict[str, dict[str, object]]] = {}
+        self._update({})
 
     def add(self, system: str, stage: str, result: Result) -> None:
-        self.kept.setdefault(system, {})[stage] = {**result._asdict(), "date": date.today().isoformat()}
-        self._write()
+        self._update({system: {stage: {**result._asdict(), "date": date.today().isoformat()}}})
 
     def add_facts(self, system: str, facts: dict[str, str]) -> None:
         """What a system has: its C library, compilers and Python."""
-        self.kept.setdefault(system, {})["facts"] = {**facts}
-        self._write()
-
-    def _write(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(self.kept, indent=1, sort_keys=True))
+        self._update({system: {"facts": {**facts}}})
 
     def take_over(self, other: Path) -> None:
         """The results of another machine (``--here``), where systems cannot be made or are not Debian's."""
-        self.kept.update(json.loads(other.read_text()))
-        self._write()
+        self._update(json.loads(other.read_text()))
+
+    def _update(self, fresh: dict[str, dict[str, dict[str, object]]]) -> None:
+        self.kept = json.loads(self.path.read_text()) if self.path.exists() else {}
+        for system, stages in fresh.items():
+            self.kept.setdefault(system, {}).update(stages)
+        if fresh:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(json.dumps(self.kept, indent=1, sort_keys=True))
 
     def promote(self, systems: tuple[System, ...]) -> None:
         """Put the tables into the page, in the place of those that are there."""
