@@ -2,10 +2,23 @@
 
 import contextlib
 import gc
+import os
 import sys
 
 
+def open_streams() -> None:
+    """Give closed standard streams their numbers, before anything is loaded: libraries keep files open, and the first one
+    would get the number, and what is printed with it."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            assert opened == number, "streams are opened in order"
+
+
 def main() -> None:
+    open_streams()
     if sys.argv[1:] == ["--version"]:
         from teetotal.answers.version import VERSION
 

@@ -88,16 +88,10 @@ def terminal() -> TextIO:
 
 
 def prepare() -> bool:
-    """Put the standard streams in order. To be called before anything is opened: a closed stream's number would go to
-    the next file, and what is printed with it. False where they are somebody else's, who called us from Python."""
+    """Put the standard streams in order, all of which are open. False where they are somebody else's, who called us from
+    Python."""
     if not (_is(sys.stdout, 1) and _is(sys.stderr, 2)):
         return False
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            opened = os.open(os.devnull, os.O_RDWR)
-            assert opened == number, "streams are opened in order"
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - as long as the process
     for path in (*sys.argv[1:], os.getcwd()):
         keep_in_line(path)
