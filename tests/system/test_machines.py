@@ -106,7 +106,7 @@ REFUSED = {
     "limit=as:100000": "addresses, of which little is used, and this process may have 105 GB: raise the limit (ulimit -v"
     " unlimited)",
     "limit=as:1000": "and this process may have 1.05 GB: raise the limit (ulimit -v unlimited)",
-    "seccomp=old-docker": "the system starts no thread: Operation not permitted: its filter refuses the system call clone3",
+    "seccomp=old-docker": "its filter refuses the system call clone3, as that of docker before 20.10.10",  # the compiler's, too
     "proc=none": "a C program is watched through /proc, which is not there: mount it",
     "limit=nofile:10": "Too many open files: raise the limit on open files (ulimit -n)",
     "limit=fsize:0": "no room for temporary files: raise the limit on the size of files (ulimit -f)",

@@ -18,12 +18,14 @@ _ADVICE = {
     errno.EROFS: "set TMPDIR to a folder that can be written to",
 }
 _NEEDED = 1 << 16
+_FILTER = "the system starts no process: its filter refuses the system call clone3, as that of docker before 20.10.10"
 _OF_COMPILERS = (
     ("tsan-distinguish-volatile", "the compiler is too old: it takes gcc 12 or clang 14, or newer; see --cc"),
-    ("posix_spawn: Operation not permitted", "the system starts no process: its filter refuses the system call clone3"),
+    ("posix_spawn: Operation not permitted", _FILTER),
+    ("posix_spawnp: Operation not permitted", _FILTER),
     ("No space left on device", f"{_PLACE}: {_ADVICE[errno.ENOSPC]}"),
     ("Disk quota exceeded", f"{_PLACE}: {_ADVICE[errno.EDQUOT]}"),
-    ("vfork: Resource temporarily unavailable", f"the system starts no more processes: {_MANY}"),
+    (": Resource temporarily unavailable", f"the system starts no more processes: {_MANY}"),
     ("File size limit exceeded", _ADVICE[errno.EFBIG]),
 )
 """What compilers say of a machine, and what it means for who started them."""
