@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -89,7 +90,10 @@ def assembly_of(file: str, compiler: Sequence[str], flags: Sequence[str], given:
     """``stem``: where files may be written, each with a suffix of its own."""
     clang = clang_for(compiler)
     first, rewritten, last = (stem.with_suffix(suffix) for suffix in (".ll", ".hooks.ll", ".s"))
-    run([*front(compiler, flags, given), "-S", "-emit-llvm", path_of(file), "-o", str(first)], file)
+    # clang writes a path that shares a beginning with the working directory in two parts, which its last stage, where it
+    # writes for GNU's assembler, takes apart again in another way.
+    whole = ["-fdebug-compilation-dir=/"] if os.path.isabs(file) else []
+    run([*front(compiler, flags, given), *whole, "-S", "-emit-llvm", path_of(file), "-o", str(first)], file)
     text = first.read_text(errors="surrogateescape")
     if _COROUTINE in text:
         run([*clang, "-O0", "-Wno-override-module", "-S", "-emit-llvm", str(first), "-o", str(first)], file)
